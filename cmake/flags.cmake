@@ -1,0 +1,47 @@
+# Compiler and linker flags. No -ffast-math and no -march=native: the same source gives the same bits on every machine
+# of the x86-64-v3 family. Debug information is kept to line tables, so that a build from scratch stays short.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG -g1")
+add_library(reprise_flags INTERFACE)
+target_compile_features(reprise_flags INTERFACE cxx_std_20)
+target_include_directories(reprise_flags INTERFACE "${PROJECT_SOURCE_DIR}")
+# Eigen's own threads would bypass the pool and its fixed partition.
+target_compile_definitions(reprise_flags INTERFACE EIGEN_DONT_PARALLELIZE)
+
+set(cxx_flags -Wall -Wextra -fno-math-errno -fno-trapping-math -fopenmp-simd)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND cxx_flags -march=x86-64-v3)
+endif()
+
+if(REPRISE_SANITIZE STREQUAL "address")
+  set(sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(REPRISE_SANITIZE STREQUAL "thread")
+  set(sanitizer_flags -fsanitize=thread -fno-omit-frame-pointer)
+endif()
+if(REPRISE_SANITIZE)
+  set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1")  # with assertions
+  list(APPEND cxx_flags ${sanitizer_flags})
+  target_link_options(reprise_flags INTERFACE ${sanitizer_flags})
+endif()
+target_compile_options(reprise_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_flags}>")
+
+find_program(REPRISE_CCACHE ccache)
+find_program(REPRISE_MOLD mold)
+find_program(REPRISE_LLD ld.lld)
+mark_as_advanced(REPRISE_CCACHE REPRISE_MOLD REPRISE_LLD)
+if(REPRISE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${REPRISE_CCACHE}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${REPRISE_CCACHE}")
+endif()
+if(REPRISE_MOLD)
+  add_link_options(-fuse-ld=mold)
+elseif(REPRISE_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()

@@ -1,0 +1,48 @@
+# How a room becomes a library, and the tools room the program.
+
+# reprise_room(NAME ROOMS [rooms it may include] LINKS [third-party targets]): the library reprise_NAME from NAME/**.cpp.
+function(reprise_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ROOMS;LINKS")
+  list(TRANSFORM arg_ROOMS PREPEND reprise_)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${name}/*.cpp")
+  if(sources)
+    add_library(reprise_${name} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(reprise_${name} INTERFACE)  # headers only
+    set(scope INTERFACE)
+  endif()
+  target_link_libraries(reprise_${name} ${scope} reprise_flags ${arg_ROOMS} ${arg_LINKS})
+  set_property(GLOBAL APPEND PROPERTY REPRISE_ROOMS reprise_${name})
+endfunction()
+
+# What a room uses without showing it to the rooms above.
+function(reprise_room_private name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;DEFINITIONS")
+  get_target_property(type reprise_${name} TYPE)
+  if(NOT type STREQUAL "INTERFACE_LIBRARY")
+    target_link_libraries(reprise_${name} PRIVATE ${arg_LINKS})
+    target_compile_definitions(reprise_${name} PRIVATE ${arg_DEFINITIONS})
+  endif()
+endfunction()
+
+# The program: tools/main.cpp, and the rest of tools/ as a library that tests can link.
+function(reprise_program)
+  set(main "${PROJECT_SOURCE_DIR}/tools/main.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/*.cpp")
+  list(REMOVE_ITEM sources "${main}")
+  if(sources)
+    add_library(reprise_tools STATIC ${sources})
+    target_link_libraries(reprise_tools PUBLIC reprise_models CLI11::CLI11 benchmark::benchmark)
+  else()
+    add_library(reprise_tools INTERFACE)
+    target_link_libraries(reprise_tools INTERFACE reprise_models CLI11::CLI11)
+  endif()
+  if(TARGET reprise_cuda)
+    target_link_libraries(reprise_tools INTERFACE reprise_cuda)
+  endif()
+  if(EXISTS "${main}")
+    add_executable(reprise "${main}")
+    target_link_libraries(reprise PRIVATE reprise_tools)
+  endif()
+endfunction()
