@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <set>
 
 #include "core/error.h"
@@ -12,6 +14,7 @@ namespace reprise {
 namespace {
 
 using Bytes = std::set<std::int64_t>;
+using ByteRun = Run;  // inside a test body, Run is a member of the test class
 
 Bytes bytes_of(const Region& region) {
   Bytes out;
@@ -41,7 +44,7 @@ void require_bytes(const Region& region, const Bytes& expected) {
 }
 
 Region any_region() {
-  std::vector<Run> runs;
+  std::vector<ByteRun> runs;
   int count = *rc::gen::inRange(0, 12);
   for (int i = 0; i < count; ++i) {
     std::int64_t lo = *rc::gen::inRange(0, 90);
@@ -63,17 +66,17 @@ RC_GTEST_PROP(Region, SetOperationsMatchASetOfBytes, ()) {
   RC_ASSERT(a.contains(b) == (both == y));
   RC_ASSERT((a == b) == (x == y));
   RC_ASSERT(unite(intersect(a, b), subtract(a, b)) == a);
-  if (!x.empty()) RC_ASSERT((a.cover() == Run{*x.begin(), *x.rbegin() + 1}));
+  if (!x.empty()) RC_ASSERT((a.cover() == ByteRun{*x.begin(), *x.rbegin() + 1}));
 }
 
 RC_GTEST_PROP(Region, AFewRunsAgainstManyMatchASetOfBytes, ()) {
-  std::vector<Run> many;
+  std::vector<ByteRun> many;
   for (std::int64_t at = 0; at < 3000;) {
     std::int64_t hi = at + *rc::gen::inRange(1, 12);
     many.push_back({at, hi});
     at = hi + *rc::gen::inRange(1, 12);
   }
-  std::vector<Run> few;
+  std::vector<ByteRun> few;
   for (int i = *rc::gen::inRange(1, 5); i > 0; --i) {
     std::int64_t lo = *rc::gen::inRange(-20, 3020);
     few.push_back({lo, lo + *rc::gen::element(1, 7, 60, 900)});
@@ -147,8 +150,8 @@ TEST(Region, AdjacentRowsMerge) {
   std::vector<std::int64_t> rows{7, 3, 4, 3, 5};
   Region region = Region::rows(0, 16, rows);
   ASSERT_EQ(region.run_count(), 2u);
-  EXPECT_EQ(region.runs()[0], (Run{48, 96}));
-  EXPECT_EQ(region.runs()[1], (Run{112, 128}));
+  EXPECT_EQ(region.runs()[0], (ByteRun{48, 96}));
+  EXPECT_EQ(region.runs()[1], (ByteRun{112, 128}));
   EXPECT_EQ(region.describe(), "2 runs in [48, 128), 64 bytes");
 }
 
@@ -158,16 +161,19 @@ TEST(Region, ANegativeRowIsRefused) {
 }
 
 TEST(Region, ASmallWriteAgainstALargeReadIsFast) {
-  std::vector<Run> many, few;
+  std::vector<ByteRun> many, few;
   for (std::int64_t i = 0; i < 60000; ++i) many.push_back({i * 128, i * 128 + 64});
   for (std::int64_t i = 0; i < 1000; ++i) few.push_back({i * 7680 + 64, i * 7680 + 160});
   Region read = Region::from_runs(many), write = Region::from_runs(few);
-  auto start = std::chrono::steady_clock::now();
-  std::int64_t hit = 0;
-  for (int i = 0; i < 20; ++i) hit += intersect(read, write).bytes();
-  double micros = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / 20;
-  EXPECT_EQ(hit, 20 * 1000 * 32);
-  EXPECT_LT(micros, 2000) << "a linear walk in an unoptimised build would take this long";
+  double micros = 1e9;  // the best of several, so that a busy machine does not fail the test
+  for (int i = 0; i < 20; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    std::int64_t hit = intersect(read, write).bytes();
+    std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+    EXPECT_EQ(hit, 1000 * 32);
+    micros = std::min(micros, took.count());
+  }
+  EXPECT_LT(micros, 1000);
   RecordProperty("intersect_microseconds", static_cast<int>(micros));
 }
 
