@@ -1,0 +1,66 @@
+// Optimisers as fused loops over slabs: one pass over parameters, gradients and state per step. They are host code: each
+// storage's write is announced before the first byte changes, then one parallel loop runs over all ranges.
+//
+// Neighbours that touch in memory are merged into one range. Every element depends on itself only, so the bits depend
+// neither on the merging nor on the threads. f32 and f64; gradients and state have the parameter's dtype.
+#pragma once
+
+#include <span>
+
+#include "autograd/leaf.h"
+#include "core/tensor.h"
+
+namespace reprise {
+
+/// One parameter with its optimiser state. Unused tensors stay undefined. A slot whose gradient is empty is skipped,
+/// as PyTorch skips a parameter without gradient.
+struct OptimiserSlot {
+  LeafRef parameter;
+  Tensor momentum;  // SGD: velocity; AdamW: first moment. Zero before the first step
+  Tensor second;    // AdamW: second moment. Zero before the first step
+  Tensor average;   // when defined: moved towards the new parameter in the same pass, by average_keep
+  bool decay = true;
+};
+
+struct SgdOptions {
+  double lr = 0.1;
+  double momentum = 0.0;
+  double weight_decay = 0.0;
+  bool nesterov = false;
+  double gradient_scale = 1.0;  // gradients are multiplied by this first (clipping, accumulation)
+  double average_keep = 0.999;
+};
+
+/// PyTorch's SGD: g += decay * p; v = momentum * v + g; p -= lr * (nesterov ? g + momentum * v : v).
+/// Errors (user): a slot without the state that the options need, or of another shape or dtype.
+void sgd_step(std::span<const OptimiserSlot> slots, const SgdOptions& options);
+
+struct AdamwOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+  std::int64_t step = 1;  // number of this step, from 1
+  double gradient_scale = 1.0;
+  double average_keep = 0.999;
+};
+
+/// AdamW (Loshchilov and Hutter, 2019), decoupled decay, as PyTorch computes it.
+void adamw_step(std::span<const OptimiserSlot> slots, const AdamwOptions& options);
+
+/// One average and what it follows.
+struct EmaSlot {
+  Tensor average;
+  Tensor source;
+};
+
+/// average += (1 - keep) * (source - average).
+void ema_step(std::span<const EmaSlot> slots, double keep);
+
+/// Euclidean norm of all gradients that are not empty, summed in double over fixed blocks in order.
+double gradient_norm(std::span<const OptimiserSlot> slots);
+
+/// The factor that brings a norm down to max_norm (PyTorch's clip_grad_norm_): min(1, max_norm / (norm + 1e-6)).
+double clip_scale(double norm, double max_norm);
+
+}  // namespace reprise
