@@ -16,6 +16,12 @@ target_include_directories(reprise_flags INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_definitions(reprise_flags INTERFACE EIGEN_DONT_PARALLELIZE)
 
 set(cxx_flags -Wall -Wextra -fno-math-errno -fno-trapping-math -fopenmp-simd)
+# Contracts are written with designated initialisers, and members left out have their defaults.
+list(APPEND cxx_flags -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+  # These three report paths inside the standard library and Eigen that cannot be taken.
+  list(APPEND cxx_flags -Wno-array-bounds -Wno-stringop-overflow -Wno-maybe-uninitialized)
+endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND cxx_flags -march=x86-64-v3)
 endif()
