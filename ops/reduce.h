@@ -1,0 +1,27 @@
+// Reductions over one axis or all: sum, mean, max. Sums are added up in fixed blocks, in double between blocks, so the
+// bits depend neither on the number of threads nor on the strides of the operand.
+#pragma once
+
+#include "autograd/op.h"
+#include "autograd/tape.h"
+
+namespace reprise {
+
+extern const Op kSum;
+extern const Op kMean;
+extern const Op kMax;
+
+/// Over all axes: shape [], or all extents 1 with `keep`.
+Value sum(Tape& tape, Arg x, bool keep = false);
+Value mean(Tape& tape, Arg x, bool keep = false);
+Value max(Tape& tape, Arg x, bool keep = false);
+/// Over one axis, which goes or, with `keep`, stays with extent 1. Errors (user): no such axis; max and mean of
+/// nothing.
+Value sum_axis(Tape& tape, Arg x, std::int64_t axis, bool keep = false);
+Value mean_axis(Tape& tape, Arg x, std::int64_t axis, bool keep = false);
+/// The gradient of max goes to the first maximum.
+Value max_axis(Tape& tape, Arg x, std::int64_t axis, bool keep = false);
+
+void register_reduce_ops();
+
+}  // namespace reprise
