@@ -1,0 +1,108 @@
+// Where blocks go in one range of addresses: best fit, lowest address among equals, freed neighbours merged.
+//
+// Pure bookkeeping on offsets; it never touches the memory it manages. The arena has two of these, for small and for
+// large blocks. The same sequence of calls gives the same offsets. Allocate and free cost O(log n), and no heap
+// allocation once the tables have grown to their working size.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "memory/meter.h"
+
+namespace reprise {
+
+/// What is known about a block in use.
+struct BlockInfo {
+  std::int64_t bytes = 0;  // as requested
+  Category category = Category::activations;
+  const char* name = nullptr;
+  const char* op = nullptr;
+};
+
+class Placement {
+ public:
+  /// Offsets lie in [0, capacity); capacity is a multiple of 64.
+  explicit Placement(std::int64_t capacity) : capacity_(capacity) {}
+
+  /// Grows the tables so that the next place() cannot fail for want of them. May throw std::bad_alloc.
+  void reserve_one();
+  /// The offset for `size` bytes (a positive multiple of 64), or -1 when the range has no room. Call reserve_one()
+  /// before. The extent may grow.
+  std::int64_t place(std::int64_t size, const BlockInfo& info) noexcept;
+  /// Frees the block at `offset` and returns what was known about it. The offset must be one that place() gave.
+  BlockInfo free(std::int64_t offset) noexcept;
+  /// The record of the block in use at `offset`; null when there is none.
+  BlockInfo* find(std::int64_t offset) noexcept;
+
+  /// One past the highest byte ever given out.
+  std::int64_t extent() const { return extent_; }
+  /// Takes back growth beyond `extent`: the bytes above it must be free.
+  void shrink_to(std::int64_t extent) noexcept;
+  std::int64_t capacity() const { return capacity_; }
+  std::int64_t free_block_count() const { return free_count_; }
+
+  /// Calls visit(offset, info) for each block in use, in no promised order.
+  template <class Visit>
+  void for_each_used(Visit&& visit) const {
+    for (const Node& node : nodes_) {
+      if (node.state == State::used) visit(node.offset, node.info);
+    }
+  }
+
+ private:
+  using Index = std::uint32_t;
+  static constexpr Index kNone = 0xffffffffu;
+  enum class State : std::uint8_t { spare, used, free };
+
+  // A run of bytes, used or free. Runs lie end to end in address order along `before` and `after`. A free one is in
+  // the tree of its bin; a spare record is in the list of spares along `after`.
+  struct Node {
+    std::int64_t offset = 0, size = 0;
+    Index before = kNone, after = kNone;
+    Index left = kNone, right = kNone;
+    State state = State::spare;
+    BlockInfo info;
+  };
+
+  static int bin_of(std::int64_t size);
+  Index new_node();
+  void drop_node(Index n);
+  Index take_fit(std::int64_t size);
+  bool before(Index a, Index b) const;
+  static std::uint32_t priority(Index n) {
+    std::uint32_t h = (n ^ (n >> 16)) * 0x9E3779B1u;
+    return (h ^ (h >> 15)) * 0x85EBCA77u;
+  }
+  void put_free(Index n);
+  void take_free(Index n);
+  void split_tree(Index root, Index key, Index* low, Index* high);
+  Index join_trees(Index low, Index high);
+  Index grow_tail(std::int64_t size);
+  void index_used(Index n);
+  void unindex_used(std::size_t slot);
+  std::size_t slot_of(std::int64_t offset) const;
+  std::size_t home_of(std::int64_t offset) const;
+
+  // Bins: one for each size below 4 KiB, then 16 for each power of two. `filled_` has a bit for each bin in use.
+  static constexpr int kExactBins = 64, kBins = kExactBins + 16 * 52;
+  std::array<Index, kBins> roots_ = [] {
+    std::array<Index, kBins> none;
+    none.fill(kNone);
+    return none;
+  }();
+  std::array<std::uint64_t, (kBins + 63) / 64> filled_{};
+
+  std::int64_t capacity_ = 0, extent_ = 0;
+  std::vector<Node> nodes_;
+  Index spare_ = kNone;
+  Index last_ = kNone;  // the run with the highest address
+  std::int64_t free_count_ = 0;
+  // Hash table from the offset of a used block to its node: linear probing, at most half full.
+  std::vector<Index> table_;
+  std::size_t used_count_ = 0;
+  int table_shift_ = 64;
+};
+
+}  // namespace reprise
