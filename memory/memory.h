@@ -1,0 +1,53 @@
+// Memory: what one run needs to hold bytes, in one object: the meter, and behind `Allocator&` either the arena or, for
+// a dry trace, the allocator without bytes. Made before any storage of the run and destroyed after all of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "memory/arena.h"
+#include "memory/dry_allocator.h"
+#include "memory/meter.h"
+
+namespace reprise {
+
+struct MemoryOptions {
+  std::int64_t budget = 0;     // bytes; 0 is no cap
+  bool timeline = false;       // record every change of the live bytes
+  bool poison_freed = false;   // guard mode: fill new and freed blocks with 0xff
+  bool dry = false;            // meter only: storages have no bytes
+  std::int64_t machine_limit = 0;  // bytes the arena may hold; 0 asks the machine
+};
+
+class Memory {
+ public:
+  explicit Memory(const MemoryOptions& options = {}) {
+    meter_.set_budget(options.budget);
+    meter_.record_timeline(options.timeline);
+    if (options.dry) {
+      dry_.emplace(meter_);
+    } else {
+      arena_.emplace(meter_, options.machine_limit);
+      arena_->poison_freed(options.poison_freed);
+    }
+  }
+
+  Allocator& allocator() { return arena_ ? static_cast<Allocator&>(*arena_) : *dry_; }
+  Meter& meter() { return meter_; }
+  const Meter& meter() const { return meter_; }
+  /// Null on a dry run.
+  Arena* arena() { return arena_ ? &*arena_ : nullptr; }
+  bool is_dry() const { return dry_.has_value(); }
+
+  /// Who is told before bytes change; given to every storage of the run. Null until the preserver is attached.
+  WriteObserver* observer() const { return observer_; }
+  void set_observer(WriteObserver* observer) { observer_ = observer; }
+
+ private:
+  Meter meter_;
+  std::optional<Arena> arena_;
+  std::optional<DryAllocator> dry_;
+  WriteObserver* observer_ = nullptr;
+};
+
+}  // namespace reprise
