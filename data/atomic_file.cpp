@@ -1,0 +1,88 @@
+#include "data/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace reprise {
+namespace {
+
+// The kernel takes at most about 2 GiB a call.
+constexpr std::size_t kLargestWrite = std::size_t{1} << 30;
+
+[[noreturn]] void fail_io(const char* what, const std::filesystem::path& path, int error) {
+  fail(ErrorKind::io, "[write file] cannot {} {}: {}", what, path.string(), std::strerror(error));
+}
+
+/// Closes and removes the partial file unless the rename has made it the real one.
+struct PartialFile {
+  std::filesystem::path path;
+  int descriptor = -1;
+  bool renamed = false;
+
+  explicit PartialFile(std::filesystem::path p) : path(std::move(p)) {
+    // An old partial file, whatever it is, is removed first, so that a link put there is not followed.
+    ::unlink(path.c_str());
+    descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0) fail_io("create", path, errno);
+  }
+  ~PartialFile() {
+    if (descriptor >= 0) ::close(descriptor);
+    if (!renamed) ::unlink(path.c_str());
+  }
+  void close() {
+    const int result = ::close(descriptor);
+    descriptor = -1;
+    if (result != 0) fail_io("close", path, errno);
+  }
+};
+
+/// Makes the rename itself durable. Some file systems cannot sync a folder and say EINVAL; they do it by themselves.
+void sync_folder(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail_io("open the folder", folder, errno);
+  const int result = ::fsync(descriptor);
+  const int error = errno;
+  ::close(descriptor);
+  if (result != 0 && error != EINVAL) fail_io("sync the folder", folder, error);
+}
+
+}  // namespace
+
+void FileWriter::write(const void* data, std::size_t bytes) {
+  const auto* p = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = ::write(descriptor_, p, std::min(bytes, kLargestWrite));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_io("write", path_, errno);
+    p += n;
+    bytes -= static_cast<std::size_t>(n);
+    written_ += n;
+  }
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill) {
+  std::filesystem::path partial_path = path;
+  partial_path += ".partial";
+  PartialFile partial(partial_path);
+  FileWriter writer(partial.descriptor, path);
+  fill(writer);
+  if (::fsync(partial.descriptor) != 0) fail_io("sync", path, errno);
+  partial.close();
+  if (::rename(partial.path.c_str(), path.c_str()) != 0) fail_io("rename the new file to", path, errno);
+  partial.renamed = true;
+  sync_folder(path);
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view contents) {
+  write_file_atomically(path, [&](FileWriter& writer) { writer.write(contents); });
+}
+
+}  // namespace reprise

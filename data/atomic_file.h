@@ -1,0 +1,37 @@
+// Writes a file so that at any moment, also after SIGKILL or a power cut, its name holds all of the old or all of the
+// new content: written under NAME.partial in the same folder, synced, renamed, and the folder synced.
+//
+// Callers: checkpoints, run folders, data/synthetic.h. One writer per name at a time. A failure removes the partial
+// file and leaves the old one untouched; a partial file that a killed process left is replaced by the next write.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+namespace reprise {
+
+/// Where the content goes, in order, without copies of large pieces.
+class FileWriter {
+ public:
+  /// Errors (io): the disk is full or failed.
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  std::int64_t written() const { return written_; }
+
+ private:
+  friend void write_file_atomically(const std::filesystem::path&, const std::function<void(FileWriter&)>&);
+  FileWriter(int descriptor, const std::filesystem::path& path) : descriptor_(descriptor), path_(path) {}
+
+  int descriptor_;
+  const std::filesystem::path& path_;
+  std::int64_t written_ = 0;
+};
+
+/// Errors (io): the folder is missing or read-only, the disk is full or failed. What `fill` throws comes through.
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill);
+void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
+
+}  // namespace reprise
