@@ -1,0 +1,100 @@
+// The keys every run has, whatever its model. One line declares a key; nothing else needs to know it.
+#include <string>
+
+#include "models/config/schema.h"
+
+namespace reprise {
+namespace {
+
+std::vector<Key> run_keys() {
+  return {
+      choice_key("model.type", "dense_queue", {}, "which model is trained; it decides which other model keys exist"),
+      text_key("model.init", "",
+               "checkpoint (file or run folder) to take parameters and states from before the first step"),
+      text_key("run.dir", "",
+               "folder the run leaves its files in; empty: runs/NAME, NAME being that of the configuration, with a "
+               "number when it is taken"),
+      duration_key("run.lock_wait", 0, at_least(0), "how long to wait for another process that holds the run folder"),
+      integer_key("seed", 0, at_least(0), "", "the number from which every draw of the run follows"),
+      integer_key("threads", 0, between(0, 1024), "threads",
+                  "threads of the pool; 0: one for each core this process may use"),
+  };
+}
+
+std::vector<Key> data_keys() {
+  return {
+      text_key("data.path", "",
+               "CIFAR-100: the archive as downloaded, its folder, or a folder with train.bin and test.bin; empty: "
+               "synthetic images"),
+      integer_key("data.limit", 0, at_least(0), "images", "train on the first so many images only; 0: all"),
+      integer_key("data.synthetic.train", 10000, at_least(100), "images",
+                  "training images made when data.path is empty"),
+      integer_key("data.synthetic.test", 2000, at_least(100), "images", "test images made when data.path is empty"),
+      integer_key("data.prefetch", 2, between(1, 64), "batches", "batches prepared ahead of the step"),
+  };
+}
+
+std::vector<Key> train_keys() {
+  return {
+      integer_key("train.epochs", 20, at_least(0), "epochs", "passes over the training images"),
+      integer_key("train.max_steps", 0, at_least(0), "steps", "stop after so many optimiser steps; 0: no limit"),
+      integer_key("train.batch", 128, at_least(1), "images", "images of one forward and backward"),
+      integer_key("train.accumulate", 1, at_least(1), "batches",
+                  "batches whose gradients add up to one optimiser step"),
+      choice_key("train.optimiser", "sgd", {"sgd", "adamw"}, "the optimiser"),
+      real_key("train.lr", 0.1, at_least(0), "", "learning rate after the warm-up"),
+      choice_key("train.schedule", "cosine", {"constant", "step", "cosine"},
+                 "how the learning rate falls after the warm-up"),
+      integer_key("train.warmup_steps", 100, at_least(0), "steps",
+                  "steps over which the learning rate rises linearly to train.lr"),
+      numbers_key("train.step_epochs", {}, at_least(0), "epochs",
+                  "epochs after which the step schedule lowers the learning rate"),
+      real_key("train.step_factor", 0.1, above_to(0, 1), "", "factor of the step schedule"),
+      real_key("train.momentum", 0.9, from_below(0, 1), "", "momentum of sgd"),
+      boolean_key("train.nesterov", false, "Nesterov's form of the momentum of sgd"),
+      real_key("train.beta1", 0.9, from_below(0, 1), "", "decay of the first moment of adamw"),
+      real_key("train.beta2", 0.999, from_below(0, 1), "", "decay of the second moment of adamw"),
+      real_key("train.epsilon", 1e-8, above(0), "", "added to the root of the second moment of adamw"),
+      real_key("train.weight_decay", 5e-4, at_least(0), "",
+               "weight decay: added to the gradient by sgd, applied to the parameter by adamw"),
+      boolean_key("train.decay_norm_and_bias", false,
+                  "whether the weight decay also holds for normalisation parameters and biases"),
+      real_key("train.clip_norm", 0, at_least(0), "",
+               "scale gradients down to this norm over all parameters; 0: never"),
+      integer_key("train.checkpoint_every", 200, at_least(0), "steps",
+                  "steps between checkpoints; 0: only at the end of the training"),
+      integer_key("train.checkpoints_kept", 2, at_least(1), "checkpoints",
+                  "how many of the last checkpoints stay in the run folder"),
+      integer_key("train.log_every", 10, at_least(1), "steps", "steps between lines of metrics.jsonl"),
+  };
+}
+
+std::vector<Key> memory_keys() {
+  return {
+      integer_key("eval.batch", 500, at_least(1), "images", "images of one forward in an evaluation"),
+      bytes_key("memory.budget", std::nullopt, "live bytes that the run may never exceed"),
+      choice_key("recompute.method", "retain",
+                 {"retain", "whole", "region", "retain+whole", "retain+region", "whole+region", "joint", "unchecked"},
+                 "which options a segment may take; unchecked replays against whatever bytes are there and preserves "
+                 "nothing, so its gradients cannot be trusted"),
+      words_key("recompute.segments", {"none"}, {"blocks", "stages", "none"},
+                "how the forward is cut into segments: at each block, each stage, nowhere, or at the named ones"),
+      map_key("recompute.options", {"retain", "whole", "region"},
+              "options by pattern of segment names, such as {\"layer2.*\": retain, head: whole}"),
+      choice_key("guard", "off", {"off", "on"}, "check that every op does only what its contract declares (slow)"),
+      integer_key("check.guard_batch", 4, at_least(1), "images", "batch of the guarded step of a check"),
+  };
+}
+
+}  // namespace
+
+std::vector<Key> common_keys() {
+  std::vector<Key> all;
+  for (std::vector<Key> (*table)() : {run_keys, data_keys, train_keys, memory_keys}) {
+    std::vector<Key> keys = table();
+    for (Key& key : keys) all.push_back(std::move(key));
+  }
+  return all;
+}
+
+}  // namespace reprise

@@ -1,0 +1,28 @@
+// The sizes that a preset stands for, and what a configuration makes of them. Called by the models and the trainer.
+//
+// Keys of the encoder are 0 or empty where the preset decides, so that changing the preset changes everything with it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/config/config.h"
+
+namespace reprise {
+
+struct EncoderSizes {
+  std::vector<std::int64_t> widths;    // channels of each stage; every stage but the first halves the image
+  std::int64_t blocks = 2;             // residual blocks of each stage
+  std::int64_t projection_hidden = 0;  // width of the projection's hidden layer
+  std::int64_t projection_out = 0;     // width of a key
+  std::int64_t queue_rows = 0;         // keys in the queue
+};
+
+/// The preset "small" or "resnet18". Errors (user) on another name.
+EncoderSizes preset_sizes(const std::string& preset);
+
+/// The preset of the configuration with the keys that override it. Projection and queue are those of the preset where
+/// the model type has no such keys.
+EncoderSizes encoder_sizes(const Config& config);
+
+}  // namespace reprise

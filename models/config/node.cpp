@@ -1,0 +1,36 @@
+#include "models/config/node.h"
+
+namespace reprise {
+
+std::string Position::text() const {
+  if (!known()) return "default";
+  if (line == 0) return fmt::format("{}:{}", source, column);
+  return fmt::format("{}:{}:{}", source, line, column);
+}
+
+std::string describe(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::null: return "nothing";
+    case Node::Kind::list: return "a list";
+    case Node::Kind::map: return "a map";
+    case Node::Kind::scalar: break;
+  }
+  return (node.quoted ? "the quoted text " : "") + quoted_for_message(node.text);
+}
+
+std::string quoted_for_message(std::string_view text) {
+  constexpr std::size_t kLongest = 80;
+  std::string out = "\"";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i == kLongest) return out + "...\"";
+    auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += text[i];
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace reprise
