@@ -71,8 +71,7 @@ show_progress() {  # show_progress LOG LABEL
 
 # Two builds of one directory would spoil each other: the second waits, and then finds little to do.
 lock_build() {  # lock_build DIR
-  mkdir -p "$1" || die 1 "cannot make the build directory $1"
-  exec 9>"$1/.lock" || die 1 "cannot write in the build directory $1"
+  mkdir -p "$1" && [[ -w $1 ]] && exec 9>"$1/.lock" || die 1 "cannot write in the build directory $1"
   if ! flock -n 9; then
     say "another build is at work in $1; waiting for it"
     flock 9
