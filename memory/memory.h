@@ -1,5 +1,5 @@
-// Memory: what one run needs to hold bytes, in one object: the meter, and behind `Allocator&` either the arena or, for
-// a dry trace, the allocator without bytes. Made before any storage of the run and destroyed after all of them.
+// Memory: what one run needs to hold bytes, in one object: the meter, behind `Allocator&` either the arena or, for a dry
+// trace, the allocator without bytes, and the preserver, which is told before bytes of its storages change. Made before any storage of the run and destroyed after all of them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include "memory/arena.h"
 #include "memory/dry_allocator.h"
 #include "memory/meter.h"
+#include "memory/preserver.h"
 
 namespace reprise {
 
@@ -30,6 +31,7 @@ class Memory {
       arena_.emplace(meter_, options.machine_limit);
       arena_->poison_freed(options.poison_freed);
     }
+    preserver_.emplace(allocator());
   }
 
   Allocator& allocator() { return arena_ ? static_cast<Allocator&>(*arena_) : *dry_; }
@@ -39,15 +41,15 @@ class Memory {
   Arena* arena() { return arena_ ? &*arena_ : nullptr; }
   bool is_dry() const { return dry_.has_value(); }
 
-  /// Who is told before bytes change; given to every storage of the run. Null until the preserver is attached.
-  WriteObserver* observer() const { return observer_; }
-  void set_observer(WriteObserver* observer) { observer_ = observer; }
+  Preserver& preserver() { return *preserver_; }
+  /// Who is told before bytes change: given to every storage of the run that may be owed.
+  WriteObserver* observer() { return &*preserver_; }
 
  private:
   Meter meter_;
   std::optional<Arena> arena_;
   std::optional<DryAllocator> dry_;
-  WriteObserver* observer_ = nullptr;
+  std::optional<Preserver> preserver_;  // gives its copies back before the arena goes
 };
 
 }  // namespace reprise

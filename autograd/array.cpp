@@ -1,0 +1,60 @@
+#include "autograd/array.h"
+
+#include <cstring>
+
+#include "core/parallel.h"
+
+namespace reprise {
+
+namespace {
+
+void copy_rows(const TensorView& from, const TensorView& to, int axis, const std::byte* source, std::byte* target) {
+  std::int64_t item = size_of(from.dtype);
+  if (axis == from.shape.size()) {
+    std::memcpy(target, source, static_cast<std::size_t>(item));
+    return;
+  }
+  std::int64_t source_step = from.strides[axis] * item, target_step = to.strides[axis] * item;
+  bool last = axis + 1 == from.shape.size();
+  if (last && source_step == item && target_step == item) {
+    std::memcpy(target, source, static_cast<std::size_t>(from.shape[axis] * item));
+    return;
+  }
+  for (std::int64_t i = 0; i < from.shape[axis]; ++i) {
+    copy_rows(from, to, axis + 1, source + i * source_step, target + i * target_step);
+  }
+}
+
+}  // namespace
+
+void copy_strided(const TensorView& from, const TensorView& to) {
+  if (from.size() == 0) return;
+  if (from.contiguous() && to.contiguous()) {
+    parallel_blocks(from.bytes(), 1 << 20, [&](std::int64_t begin, std::int64_t end) {
+      std::memcpy(to.data + begin, from.data + begin, static_cast<std::size_t>(end - begin));
+    });
+    return;
+  }
+  copy_rows(from, to, 0, from.data, to.data);
+}
+
+void add_into(const TensorView& from, const TensorView& to) {
+  dispatch_float(to.dtype, [&]<class T>() {
+    const T* source = from.as<T>();
+    T* target = to.as<T>();
+    parallel_blocks(to.size(), 1 << 15, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) target[i] += source[i];
+    });
+  });
+}
+
+void fill(const TensorView& to, double value) {
+  dispatch_any(to.dtype, [&]<class T>() {
+    T number;
+    if constexpr (std::is_same_v<T, BFloat16>) number = BFloat16(static_cast<float>(value));
+    else number = static_cast<T>(value);
+    for (std::int64_t i = 0, n = to.size(); i < n; ++i) to.as<T>()[i] = number;
+  });
+}
+
+}  // namespace reprise

@@ -1,0 +1,67 @@
+#include "autograd/execute.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace reprise {
+
+void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>& operands,
+                 const std::vector<TensorView>& results, bool replay) {
+  OpScope scope(memory.meter(), node.op->name);
+  ForwardContext context;
+  context.op = node.op;
+  context.attrs = &node.attrs;
+  context.inputs = node.inputs;
+  context.updates = node.updates;
+  context.results = static_cast<int>(results.size());
+  context.operand_views = operands.data();
+  context.result_views = results.data();
+  context.draw = node.draw;
+  context.replay = replay;
+  StorageRef workspace;
+  if (node.forward_workspace > 0) {
+    workspace = Storage::create(memory.allocator(), nullptr, node.forward_workspace, Category::workspace);
+    context.workspace = workspace->raw();
+  }
+  ++node.runs;
+  context.run = node.runs;
+  node.op->forward(context);
+}
+
+std::size_t Serving::add(const Tensor& tensor, ReadId read) {
+  entries_.push_back({tensor, read, {}});
+  return entries_.size() - 1;
+}
+
+void Serving::serve() {
+  reads_.clear();
+  for (Entry& entry : entries_) {
+    if (entry.read == kNoRead) {
+      Storage& storage = entry.tensor.storage();
+      if (storage.obligations > 0) preserver_.before_host_access(storage);
+      continue;
+    }
+    bool conflict = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
+      if (&other == &entry || !(other.tensor.storage_ref() == entry.tensor.storage_ref())) return false;
+      return other.read == kNoRead || preserver_.version(other.read) > preserver_.version(entry.read);
+    });
+    if (conflict && preserver_.broken(entry.read)) entry.copy = preserver_.materialise(entry.read);
+    else reads_.push_back(entry.read);
+  }
+  if (!reads_.empty()) preserver_.serve(reads_);
+}
+
+TensorView Serving::view(std::size_t at) const {
+  const Entry& entry = entries_[at];
+  TensorView view = entry.tensor.shape_view();
+  std::byte* base = entry.copy             ? entry.copy->raw()
+                    : entry.read == kNoRead ? entry.tensor.storage().raw()
+                                            : preserver_.base(entry.read);
+  view.data = base + entry.tensor.offset() * size_of(view.dtype);
+  return view;
+}
+
+void Serving::clear() { entries_.clear(); }
+
+}  // namespace reprise

@@ -1,0 +1,42 @@
+// Running one node's forward on given bytes: the same path for the first execution and for a replay, so that a replayed
+// value is made by the same kernel with the same attributes. Also: resolving which bytes an operand means right now.
+#pragma once
+
+#include <vector>
+
+#include "autograd/node.h"
+#include "memory/memory.h"
+
+namespace reprise {
+
+/// Runs op.forward. `operands` and `results` are positioned as the op numbers them; workspace is taken and returned.
+/// Errors: what the op throws, with the op's name as context.
+void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>& operands,
+                 const std::vector<TensorView>& results, bool replay);
+
+/// Gathers the operands or saved results of one node and makes the bytes that each of them means available together.
+///
+/// A live entry (no read) needs the newest bytes of its storage, so what is open there is closed. Two entries of one
+/// storage at different versions cannot both be live: the older ones are given as private copies.
+class Serving {
+ public:
+  explicit Serving(Preserver& preserver) : preserver_(preserver) {}
+  /// Adds a tensor; its bytes are the live ones if `read` is kNoRead. Returns its position.
+  std::size_t add(const Tensor& tensor, ReadId read);
+  /// Makes all of them available. Errors: replay (guard), memory.
+  void serve();
+  TensorView view(std::size_t at) const;
+  void clear();
+
+ private:
+  struct Entry {
+    Tensor tensor;
+    ReadId read;
+    StorageRef copy;
+  };
+  Preserver& preserver_;
+  std::vector<Entry> entries_;
+  std::vector<ReadId> reads_;
+};
+
+}  // namespace reprise

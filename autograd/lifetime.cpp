@@ -1,0 +1,72 @@
+#include "autograd/lifetime.h"
+
+namespace reprise {
+
+void release_if_unneeded(TapeData& data, Preserver& preserver, ValueId value) noexcept {
+  ValueRecord& record = data.values[value];
+  if (record.owed > 0 || record.handle) return;
+  if (record.read != kNoRead) {
+    preserver.drop(record.read);
+    record.read = kNoRead;
+  }
+  record.tensor.drop_storage();
+}
+
+void unowe_value(TapeData& data, Preserver& preserver, ValueId value) noexcept {
+  if (--data.values[value].owed == 0) release_if_unneeded(data, preserver, value);
+}
+
+namespace {
+
+void drop_operand(TapeData& data, Preserver& preserver, OperandRecord& operand, bool still_owed) noexcept {
+  if (operand.kind == OperandKind::value) {
+    unowe_value(data, preserver, operand.value);
+  } else if (!still_owed && operand.read != kNoRead) {
+    preserver.drop(operand.read);
+    operand.read = kNoRead;
+  }
+}
+
+}  // namespace
+
+void drop_formula(TapeData& data, Preserver& preserver, NodeRecord& node) noexcept {
+  for_each_bit(node.owed_operands, [&](int i) {
+    drop_operand(data, preserver, data.operands[node.first_operand + i], node.replay_operands >> i & 1);
+  });
+  node.owed_operands = 0;
+  for_each_bit(node.owed_results, [&](int i) { unowe_value(data, preserver, node.first_value + i); });
+  node.owed_results = 0;
+}
+
+void drop_replay(TapeData& data, Preserver& preserver, NodeRecord& node) noexcept {
+  for_each_bit(node.replay_operands, [&](int i) {
+    drop_operand(data, preserver, data.operands[node.first_operand + i], node.owed_operands >> i & 1);
+  });
+  node.replay_operands = 0;
+}
+
+void unbind_replay(TapeData& data, Preserver& preserver, ValueId value) noexcept {
+  ValueRecord& record = data.values[value];
+  if (record.replay_read != kNoRead) {
+    preserver.drop(record.replay_read);
+    record.replay_read = kNoRead;
+  }
+  record.replay = Tensor();
+}
+
+void owe_aliases(TapeData& data, Preserver& preserver, ValueId value) {
+  ValueId root = data.values[value].root;
+  for (ValueId at = root; at != kNoValue; at = data.values[at].next_alias) {
+    ValueRecord& record = data.values[at];
+    if (record.owed == 0 || record.read != kNoRead || !record.tensor.defined()) continue;
+    if (record.tensor.storage_ref() == data.values[value].tensor.storage_ref()) {
+      StateOption option = record.segment == kNone ? StateOption::whole : data.segments[record.segment].option.state;
+      const NodeRecord& node = data.nodes[record.node];
+      record.read = preserver.owe(record.tensor.storage(), record.tensor.region(), option,
+                                  {record.segment == kNone ? "" : data.segments[record.segment].name, node.op->name,
+                                   "result"});
+    }
+  }
+}
+
+}  // namespace reprise

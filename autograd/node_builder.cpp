@@ -1,0 +1,372 @@
+#include "autograd/node_builder.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "autograd/array.h"
+#include "autograd/lifetime.h"
+#include "core/error.h"
+
+namespace reprise {
+
+NodeBuilder::NodeBuilder(Tape& tape, BuilderScratch& scratch, const Op& op, std::span<const Arg> args,
+                         const Attrs& attrs, const ApplyOptions& options)
+    : tape_(tape),
+      data_(tape.data()),
+      preserver_(tape.memory().preserver()),
+      scratch_(scratch),
+      op_(op),
+      info_(info_of(op)),
+      options_(options),
+      args_(args) {
+  node_.op = &op;
+  node_.info = &info_;
+  node_.attrs = attrs;
+  node_.label = options.label ? options.label
+                              : (data_.segment_stack.empty() ? "" : data_.segment_stack.back());
+}
+
+std::uint32_t NodeBuilder::build() {
+  node_.first_operand = static_cast<std::uint32_t>(data_.operands.size());
+  node_.first_value = static_cast<std::uint32_t>(data_.values.size());
+  node_.segment = tape_.options().record ? data_.open_segment : kNone;
+  OpScope scope(tape_.memory().meter(), op_.name);
+  try {
+    resolve_operands();
+    infer();
+    find_gradients();
+    find_regions();
+    owe_reads();
+    allocate();
+    plan_updates();
+    announce();
+    run();
+  } catch (...) {
+    roll_back();
+    throw;
+  }
+  commit();
+  return static_cast<std::uint32_t>(data_.nodes.size() - 1);
+}
+
+void NodeBuilder::resolve_operands() {
+  int declared_inputs = op_.input_count(), updates = op_.update_count();
+  int given = static_cast<int>(args_.size());
+  int inputs = op_.variadic ? given - updates : declared_inputs;
+  if (given > kMaxOperands || given < info_.required_inputs + updates || (!op_.variadic && given > declared_inputs + updates)) {
+    fail(ErrorKind::user, "[{}] expected {} operands, got {}", op_.name, declared_inputs + updates, given);
+  }
+  node_.inputs = static_cast<std::uint16_t>(inputs);
+  node_.updates = static_cast<std::uint16_t>(updates);
+  node_.outputs = static_cast<std::uint16_t>(op_.outputs.size());
+  scratch_.shapes.clear();
+  int left_out = inputs + updates - given;
+  for (int i = 0; i < inputs + updates; ++i) {
+    OperandRecord& operand = data_.operands.emplace_back();
+    OperandShape& shape = scratch_.shapes.emplace_back();
+    int arg = i < inputs ? i : i - left_out;
+    if (i < inputs && i >= given - updates) continue;
+    resolve_one(operand, args_[arg]);
+    if (operand.kind == OperandKind::absent) {
+      if (i < info_.required_inputs || i >= inputs) fail(ErrorKind::user, "[{}] expected operand {}, got none", op_.name, i);
+      continue;
+    }
+    const Tensor& tensor = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+    shape = {tensor.dtype(), tensor.shape(), tensor.strides(), true};
+  }
+}
+
+DType NodeBuilder::number_dtype() const {
+  DType integer = DType::f32;
+  bool has_integer = false;
+  for (const Arg& arg : args_) {
+    if (std::holds_alternative<double>(arg.what()) || std::holds_alternative<std::monostate>(arg.what())) continue;
+    if (is_floating(arg.dtype())) return arg.dtype();
+    integer = arg.dtype();
+    has_integer = true;
+  }
+  return has_integer ? integer : tape_.options().default_dtype;
+}
+
+void NodeBuilder::resolve_one(OperandRecord& operand, const Arg& arg) {
+  if (const Value* value = std::get_if<Value>(&arg.what())) {
+    if (&value->tape() != &tape_) fail(ErrorKind::user, "[{}] expected a value of this tape, got one of another", op_.name);
+    operand.kind = OperandKind::value;
+    operand.value = value->id();
+  } else if (const LeafRef* leaf = std::get_if<LeafRef>(&arg.what())) {
+    operand.kind = OperandKind::leaf;
+    operand.leaf = *leaf;
+    operand.tensor = (*leaf)->data;
+  } else if (const Tensor* state = std::get_if<Tensor>(&arg.what())) {
+    if (!state->defined()) return;
+    operand.kind = OperandKind::state;
+    operand.tensor = *state;
+  } else if (const double* number = std::get_if<double>(&arg.what())) {
+    DType dtype = number_dtype();
+    if (!is_floating(dtype) && *number != std::floor(*number)) dtype = tape_.options().default_dtype;
+    operand.kind = OperandKind::state;
+    operand.tensor = tape_.constant(*number, dtype);
+  }
+}
+
+void NodeBuilder::infer() {
+  scratch_.results.clear();
+  scratch_.results.resize(op_.outputs.size() + op_.made.size());
+  op_.infer(*this);
+  node_.draw.count = static_cast<std::uint64_t>(draw_count_);
+  if (op_.draws) {
+    if (!options_.stream) fail(ErrorKind::user, "[{}] expected a random stream, got none", op_.name);
+    node_.draw.seed = options_.stream->seed;
+    node_.draw.id = options_.stream->id;
+    node_.draw.position = options_.stream->position;
+  }
+}
+
+void NodeBuilder::result(int index, DType dtype, const Shape& shape) {
+  auto& plan = scratch_.results[index];
+  plan.dtype = dtype;
+  plan.shape = shape;
+  plan.strides = contiguous_strides(shape);
+  plan.offset = 0;
+}
+
+void NodeBuilder::view_result(const Shape& shape, const Strides& strides, std::int64_t offset) {
+  auto& plan = scratch_.results[0];
+  plan.dtype = scratch_.shapes[0].dtype;
+  plan.shape = shape;
+  plan.strides = strides;
+  plan.offset = offset;
+}
+
+void NodeBuilder::workspace(std::int64_t forward_bytes, std::int64_t backward_bytes) {
+  node_.forward_workspace = forward_bytes;
+  node_.backward_workspace = backward_bytes;
+}
+
+int NodeBuilder::declared(int operand) const {
+  int n = op_.input_count();
+  if (operand >= node_.inputs) return n + operand - node_.inputs;
+  return std::min(operand, n - 1);
+}
+
+Mask NodeBuilder::expand(Mask mask) const {
+  if (!op_.variadic) return mask;
+  Mask all = 0;
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) all |= (mask >> declared(i) & 1) << i;
+  return all;
+}
+
+bool NodeBuilder::has_value_results() const {
+  if (!op_.outputs.empty()) return true;
+  for (int u = 0; u < node_.updates; ++u) {
+    if (data_.operands[node_.first_operand + node_.inputs + u].kind == OperandKind::value) return true;
+  }
+  return false;
+}
+
+void NodeBuilder::find_gradients() {
+  if (!tape_.grad_enabled() || !info_.differentiable || !has_value_results()) return;
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    int d = declared(i);
+    if (!(info_.differentiable >> d & 1)) continue;
+    const OperandRecord& operand = record(i);
+    bool wants = false;
+    if (operand.kind == OperandKind::value) wants = data_.values[operand.value].requires_grad;
+    if (operand.kind == OperandKind::leaf) wants = operand.leaf->requires_grad && i < node_.inputs;
+    if (!wants || !is_floating(scratch_.shapes[i].dtype)) continue;
+    node_.wanted |= Mask{1} << i;
+    node_.saved_operands |= expand(info_.needs_operands[d]);
+    node_.saved_results |= info_.needs_results[d];
+  }
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    if (record(i).kind == OperandKind::absent) node_.saved_operands &= ~(Mask{1} << i);
+  }
+}
+
+namespace {
+
+class Regions final : public RegionContext {
+ public:
+  Regions(const Op& op, const NodeRecord& node, const TapeData& data) : op_(op), node_(node), data_(data) {}
+  const Op& op() const override { return op_; }
+  const Attrs& attrs() const override { return node_.attrs; }
+  int input_count() const override { return node_.inputs; }
+  const Tensor& operand(int index) const override {
+    const OperandRecord& record = data_.operands[node_.first_operand + index];
+    return record.kind == OperandKind::value ? data_.values[record.value].tensor : record.tensor;
+  }
+  TensorView view(int index) const override {
+    const Tensor& tensor = operand(index);
+    tensor.storage().host_read();
+    return tensor.view();
+  }
+
+ private:
+  const Op& op_;
+  const NodeRecord& node_;
+  const TapeData& data_;
+};
+
+}  // namespace
+
+void NodeBuilder::find_regions() {
+  Regions context(op_, node_, data_);
+  scratch_.regions.assign(static_cast<std::size_t>(node_.inputs + node_.updates), Region());
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    const OperandRecord& operand = record(i);
+    if (operand.kind == OperandKind::absent || (operand.kind == OperandKind::value && i < node_.inputs)) continue;
+    const Tensor& tensor = context.operand(i);
+    if (tensor.storage().is_constant()) continue;
+    scratch_.regions[i] = op_.region ? op_.region(context, i) : tensor.region();
+  }
+}
+
+bool NodeBuilder::replayable() const {
+  return node_.segment != kNone && data_.segments[node_.segment].replayable();
+}
+
+bool NodeBuilder::is_private(const OperandRecord& operand) const {
+  return operand.kind == OperandKind::value && data_.values[operand.value].segment == node_.segment;
+}
+
+void NodeBuilder::owe_reads() {
+  if (!tape_.options().record) return;
+  bool replay = replayable() && has_value_results();
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    OperandRecord& operand = record(i);
+    if (operand.kind == OperandKind::absent) continue;
+    Mask bit = Mask{1} << i;
+    if (replayable() && is_private(operand)) continue;
+    bool state_update = i >= node_.inputs && operand.kind != OperandKind::value;
+    bool for_replay = replay && !(state_update && op_.outputs_ignore_updates);
+    bool for_formula = node_.saved_operands & bit;
+    if (operand.kind == OperandKind::value) {
+      if (for_formula) node_.owed_operands |= bit, owe_value(data_, operand.value);
+      if (for_replay) node_.replay_operands |= bit, owe_value(data_, operand.value);
+    } else if ((for_formula || for_replay) && !operand.tensor.storage().is_constant()) {
+      owe_state(operand, i);
+      if (for_formula) node_.owed_operands |= bit;
+      if (for_replay) node_.replay_operands |= bit;
+    }
+  }
+}
+
+void NodeBuilder::owe_state(OperandRecord& operand, int index) {
+  StateOption option = StateOption::whole;
+  const char* segment = "";
+  if (node_.segment != kNone) {
+    option = data_.segments[node_.segment].option.state;
+    segment = data_.segments[node_.segment].name;
+  }
+  int d = declared(index);
+  const char* name = index < node_.inputs ? op_.inputs[d] : op_.updates[index - node_.inputs];
+  operand.read = preserver_.owe(operand.tensor.storage(), scratch_.regions[index], option, {segment, op_.name, name});
+}
+
+bool NodeBuilder::take_over(int result) {
+  auto& plan = scratch_.results[result];
+  for (auto [input, to] : info_.reuse) {
+    if (to != result || input >= node_.inputs) continue;
+    const OperandRecord& operand = record(input);
+    if (operand.kind != OperandKind::value) continue;
+    ValueRecord& value = data_.values[operand.value];
+    const Value* handle = std::get_if<Value>(&args_[input].what());
+    if (value.owed > 0 || !value.handle || !handle || value.handle->ref_count() != 1) continue;
+    if (value.tensor.storage().ref_count() != 1 || value.tensor.dtype() != plan.dtype) continue;
+    if (!(value.tensor.shape() == plan.shape) || !value.tensor.contiguous()) continue;
+    if (node_.saved_operands >> input & 1) continue;
+    plan.tensor = value.tensor.with_view(plan.shape, plan.strides, value.tensor.offset());
+    return true;
+  }
+  return false;
+}
+
+void NodeBuilder::allocate() {
+  if (op_.view) {
+    const OperandRecord& operand = record(0);
+    const Tensor& base = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+    auto& plan = scratch_.results[0];
+    plan.tensor = base.with_view(plan.shape, plan.strides, base.offset() + plan.offset);
+    return;
+  }
+  for (int r = 0; r < static_cast<int>(scratch_.results.size()); ++r) {
+    auto& plan = scratch_.results[r];
+    if (!take_over(r)) {
+      plan.tensor = make_tensor(tape_.memory().allocator(), &preserver_, plan.dtype, plan.shape, Category::activations);
+    }
+  }
+}
+
+void NodeBuilder::plan_updates() {
+  scratch_.updates.assign(node_.updates, {});
+  int next_result = static_cast<int>(scratch_.results.size());
+  for (int u = 0; u < node_.updates; ++u) {
+    auto& plan = scratch_.updates[u];
+    const OperandRecord& operand = record(node_.inputs + u);
+    if (operand.kind != OperandKind::value) {
+      plan.tensor = operand.tensor;
+      continue;
+    }
+    plan.result = next_result++;
+    ValueRecord& value = data_.values[operand.value];
+    plan.tensor = value.tensor;
+    if (data_.values[value.root].alias_handles > 1 || value.tensor.storage().is_constant()) {
+      plan.fresh = true;
+      plan.tensor = make_tensor(tape_.memory().allocator(), &preserver_, value.tensor.dtype(), value.tensor.shape(),
+                                Category::activations);
+      copy_strided(value.tensor.view(), plan.tensor.view());
+    }
+  }
+  node_.results = static_cast<std::uint16_t>(next_result);
+}
+
+void NodeBuilder::announce() {
+  Writer writer{op_.name, static_cast<std::int64_t>(data_.nodes.size())};
+  for (int u = 0; u < node_.updates; ++u) {
+    const auto& plan = scratch_.updates[u];
+    const OperandRecord& operand = record(node_.inputs + u);
+    if (operand.kind == OperandKind::value && !plan.fresh) owe_aliases(data_, preserver_, operand.value);
+  }
+  for (int u = 0; u < node_.updates; ++u) {
+    const auto& plan = scratch_.updates[u];
+    if (!plan.fresh) plan.tensor.storage().announce(scratch_.regions[node_.inputs + u], writer);
+  }
+}
+
+void NodeBuilder::run() {
+  if (op_.view) return;
+  scratch_.operand_views.clear();
+  scratch_.result_views.clear();
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    const OperandRecord& operand = record(i);
+    if (i >= node_.inputs) {
+      scratch_.operand_views.push_back(scratch_.updates[i - node_.inputs].tensor.view());
+    } else if (operand.kind == OperandKind::absent) {
+      scratch_.operand_views.emplace_back();
+    } else {
+      const Tensor& tensor = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+      if (tensor.storage().obligations > 0) preserver_.before_host_access(tensor.storage());
+      scratch_.operand_views.push_back(tensor.view());
+    }
+  }
+  for (const auto& plan : scratch_.results) scratch_.result_views.push_back(plan.tensor.view());
+  run_forward(tape_.memory(), node_, scratch_.operand_views, scratch_.result_views, false);
+}
+
+void NodeBuilder::roll_back() noexcept {
+  for (int i = 0; node_.first_operand + i < data_.operands.size(); ++i) {
+    OperandRecord& operand = record(i);
+    Mask bit = Mask{1} << i;
+    if (operand.kind == OperandKind::value) {
+      if (node_.owed_operands & bit) --data_.values[operand.value].owed;
+      if (node_.replay_operands & bit) --data_.values[operand.value].owed;
+    } else if (operand.read != kNoRead) {
+      preserver_.drop(operand.read);
+    }
+  }
+  data_.operands.resize(node_.first_operand);
+  scratch_.results.clear();
+  scratch_.updates.clear();
+}
+
+}  // namespace reprise

@@ -1,0 +1,73 @@
+// The second half of NodeBuilder: making the executed node and its results part of the tape. Nothing here can fail but
+// for the process running out of host memory.
+
+#include "autograd/lifetime.h"
+#include "autograd/node_builder.h"
+
+namespace reprise {
+
+void NodeBuilder::commit() {
+  if (op_.draws) options_.stream->take(node_.draw.count);
+  std::uint32_t index = static_cast<std::uint32_t>(data_.nodes.size());
+  data_.nodes.push_back(node_);
+  for (int r = 0; r < static_cast<int>(scratch_.results.size()); ++r) {
+    ValueId root = static_cast<ValueId>(data_.values.size());
+    if (op_.view && record(0).kind == OperandKind::value) root = data_.values[record(0).value].root;
+    commit_result(r, scratch_.results[r].tensor, root);
+  }
+  for (int u = 0; u < node_.updates; ++u) {
+    if (scratch_.updates[u].result >= 0) commit_update(u);
+  }
+  NodeRecord& node = data_.nodes[index];
+  bool count_saves = tape_.options().record && !replayable();
+  if (count_saves) {
+    node.owed_results = node.saved_results;
+    for_each_bit(node.saved_results, [&](int r) { owe_value(data_, node.first_value + r); });
+  }
+  for (ValueId v = node.first_value; v < data_.values.size(); ++v) {
+    int r = static_cast<int>(v - node.first_value);
+    bool made = r >= node.outputs && r < static_cast<int>(scratch_.results.size());
+    if (made) release_if_unneeded(data_, preserver_, v);
+  }
+  scratch_.results.clear();
+  scratch_.updates.clear();
+}
+
+void NodeBuilder::commit_result(int index, const Tensor& tensor, ValueId root) {
+  ValueId id = static_cast<ValueId>(data_.values.size());
+  ValueRecord& value = data_.values.emplace_back();
+  value.tensor = tensor;
+  value.node = static_cast<std::uint32_t>(data_.nodes.size() - 1);
+  value.segment = node_.segment;
+  value.root = root;
+  bool made = index >= node_.outputs && index < static_cast<int>(op_.outputs.size() + op_.made.size());
+  value.requires_grad = node_.wanted != 0 && is_floating(tensor.dtype()) && !made;
+  if (root != id) {
+    value.next_alias = data_.values[root].next_alias;
+    data_.values[root].next_alias = id;
+  }
+  bool decision = info_.decisions >> index & 1;
+  if (decision && replayable()) {
+    owe_value(data_, id);
+    data_.segments[node_.segment].kept.push_back(id);
+  }
+}
+
+void NodeBuilder::commit_update(int update) {
+  const auto& plan = scratch_.updates[update];
+  ValueId old = record(node_.inputs + update).value;
+  ValueId id = static_cast<ValueId>(data_.values.size());
+  commit_result(plan.result, plan.tensor, plan.fresh ? id : data_.values[old].root);
+  ValueRecord& before = data_.values[old];
+  before.overwritten = !plan.fresh;
+  if (Handle* handle = before.handle) {
+    before.handle = nullptr;
+    --data_.values[before.root].alias_handles;
+    handle->value = id;
+    data_.values[id].handle = handle;
+    ++data_.values[data_.values[id].root].alias_handles;
+  }
+  release_if_unneeded(data_, preserver_, old);
+}
+
+}  // namespace reprise

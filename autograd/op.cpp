@@ -1,0 +1,110 @@
+#include "autograd/op.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "core/error.h"
+
+namespace reprise {
+
+namespace {
+
+bool same_name(const char* declared, const std::string& name) {
+  std::string plain(declared);
+  if (!plain.empty() && plain.back() == '?') plain.pop_back();
+  return plain == name;
+}
+
+int find_name(const std::vector<const char*>& names, const std::string& name) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (same_name(names[i], name)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+OpInfo resolve(const Op& op) {
+  OpInfo info;
+  info.op = &op;
+  int operands = op.input_count() + op.update_count();
+  info.needs_operands.resize(static_cast<std::size_t>(operands));
+  info.needs_results.resize(static_cast<std::size_t>(operands));
+  for (const SaveRule& rule : op.saves) {
+    int wanted = operand_index(op, rule.wanted);
+    info.differentiable |= Mask{1} << wanted;
+    for (const Saved& saved : rule.needs) {
+      if (saved.from == Saved::From::operand) info.needs_operands[wanted] |= Mask{1} << operand_index(op, saved.name);
+      else info.needs_results[wanted] |= Mask{1} << result_index(op, saved.name);
+    }
+  }
+  for (const char* name : op.decisions) info.decisions |= Mask{1} << result_index(op, name);
+  if (op.nondeterministic || op.effect) info.decisions = ~Mask{0};
+  for (const Reuse& r : op.reuse) info.reuse.emplace_back(operand_index(op, r.from), result_index(op, r.to));
+  for (const Reuse& r : op.grad_reuse) info.grad_reuse.emplace_back(result_index(op, r.from), operand_index(op, r.to));
+  for (const char* name : op.inputs) {
+    bool optional = name[std::strlen(name) - 1] == '?';
+    if (!optional && info.required_inputs != static_cast<int>(&name - op.inputs.data())) {
+      fail(ErrorKind::internal, "[{}] expected optional inputs last, got {} after one", op.name, name);
+    }
+    if (!optional) ++info.required_inputs;
+  }
+  if (!op.infer || (!op.forward && !op.view)) fail(ErrorKind::internal, "[{}] expected infer and forward", op.name);
+  if (info.differentiable && !op.backward) fail(ErrorKind::internal, "[{}] has .saves but no backward", op.name);
+  return info;
+}
+
+struct Registry {
+  std::vector<const Op*> list;
+  std::map<std::string, const Op*> by_name;
+};
+
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+}  // namespace
+
+int operand_index(const Op& op, const std::string& name) {
+  int at = find_name(op.inputs, name);
+  if (at >= 0) return at;
+  at = find_name(op.updates, name);
+  if (at >= 0) return op.input_count() + at;
+  fail(ErrorKind::internal, "[{}] the contract names operand '{}', which is no input or update", op.name, name);
+}
+
+int result_index(const Op& op, const std::string& name) {
+  int at = find_name(op.outputs, name);
+  if (at >= 0) return at;
+  at = find_name(op.made, name);
+  if (at >= 0) return static_cast<int>(op.outputs.size()) + at;
+  fail(ErrorKind::internal, "[{}] the contract names result '{}', which is no output and not made", op.name, name);
+}
+
+const OpInfo& info_of(const Op& op) {
+  if (!op.resolved) {
+    static std::vector<std::unique_ptr<OpInfo>> infos;
+    infos.push_back(std::make_unique<OpInfo>(resolve(op)));
+    op.resolved = infos.back().get();
+  }
+  return *op.resolved;
+}
+
+void register_op(const Op& op) {
+  auto [at, inserted] = registry().by_name.emplace(op.name, &op);
+  if (!inserted) {
+    if (at->second == &op) return;
+    fail(ErrorKind::user, "[{}] an op of this name is registered already. Give yours another name.", op.name);
+  }
+  info_of(op);
+  registry().list.push_back(&op);
+}
+
+const std::vector<const Op*>& registered_ops() { return registry().list; }
+
+const Op* find_op(const std::string& name) {
+  auto at = registry().by_name.find(name);
+  return at == registry().by_name.end() ? nullptr : at->second;
+}
+
+}  // namespace reprise

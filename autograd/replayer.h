@@ -1,0 +1,19 @@
+// The interface through which the engine asks for a segment's values again. Implemented by recompute/replay.h; autograd
+// owns it so that the arrow between the rooms points one way.
+#pragma once
+
+#include <cstdint>
+
+namespace reprise {
+
+class Tape;
+
+class Replayer {
+ public:
+  virtual ~Replayer() = default;
+  /// Runs what is still to be run of the needed nodes of instance `segment` and binds their values. After an error the
+  /// call may be made again and goes on with the node that failed; states and streams have not moved.
+  virtual void replay(Tape& tape, std::uint32_t segment) = 0;
+};
+
+}  // namespace reprise

@@ -1,0 +1,185 @@
+#include "autograd/tape.h"
+
+#include "autograd/lifetime.h"
+#include "autograd/node_builder.h"
+#include "autograd/segment.h"
+#include "core/error.h"
+#include "core/intern.h"
+
+namespace reprise {
+
+Tape::Tape(Memory& memory, TapeOptions options)
+    : memory_(memory), options_(options), scratch_(std::make_unique<BuilderScratch>()) {}
+
+Tape::~Tape() { clear(); }
+
+namespace {
+
+/// Whether an operand must become a contiguous value of its own first: an op that takes no strides, or a view of state
+/// (a view would change with the state, and a value never does).
+bool needs_copy(const Op& op, const Arg& arg, bool update) {
+  if (update || std::holds_alternative<double>(arg.what()) || std::holds_alternative<std::monostate>(arg.what())) return false;
+  const Value* value = std::get_if<Value>(&arg.what());
+  if (op.view) return !value;
+  if (op.strided) return false;
+  if (value) return !value->tape().data().values[value->id()].tensor.contiguous();
+  if (const Tensor* state = std::get_if<Tensor>(&arg.what())) return state->defined() && !state->contiguous();
+  return !std::get<LeafRef>(arg.what())->data.contiguous();
+}
+
+const Op& copy_op() {
+  static const Op* op = find_op("copy");
+  if (!op) fail(ErrorKind::internal, "[tape] the op 'copy' is not registered: call register_builtin_ops() first");
+  return *op;
+}
+
+}  // namespace
+
+std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
+  int first_update = static_cast<int>(operands.size()) - op.update_count();
+  for (int i = 0; i < static_cast<int>(operands.size()); ++i) {
+    if (!needs_copy(op, operands[i], i >= first_update)) continue;
+    std::vector<Arg> plain(operands.begin(), operands.end());
+    for (int j = i; j < first_update; ++j) {
+      if (needs_copy(op, plain[j], false)) plain[j] = Arg(apply_one(copy_op(), {plain[j]}));
+    }
+    return NodeBuilder(*this, *scratch_, op, plain, attrs, options).build();
+  }
+  return NodeBuilder(*this, *scratch_, op, operands, attrs, options).build();
+}
+
+std::vector<Value> Tape::apply(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
+  std::uint32_t node = record(op, operands, attrs, options);
+  std::vector<Value> outputs;
+  for (int i = 0; i < data_.nodes[node].outputs; ++i) outputs.push_back(make_handle(data_.nodes[node].first_value + i));
+  return outputs;
+}
+
+Value Tape::apply_one(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
+  std::uint32_t node = record(op, std::span(operands.begin(), operands.size()), attrs, options);
+  Value output = make_handle(data_.nodes[node].first_value);
+  for (int i = 1; i < data_.nodes[node].outputs; ++i) {
+    release_if_unneeded(data_, memory_.preserver(), data_.nodes[node].first_value + i);
+  }
+  return output;
+}
+
+void Tape::apply_none(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
+  record(op, std::span(operands.begin(), operands.size()), attrs, options);
+}
+
+Tensor Tape::constant(double number, DType dtype) {
+  Tensor& tensor = data_.constants[{static_cast<int>(dtype), std::bit_cast<std::uint64_t>(number)}];
+  if (!tensor.defined()) {
+    tensor = make_tensor(memory_.allocator(), nullptr, dtype, Shape{}, Category::workspace);
+    store_as_double(tensor.view(), 0, number);
+    tensor.storage().mark_constant();
+  }
+  return tensor;
+}
+
+// ---- handles
+
+Value Tape::make_handle(ValueId value) {
+  ValueRecord& record = data_.values[value];
+  if (!record.handle) {
+    auto* handle = new Handle;
+    handle->tape = this;
+    handle->value = value;
+    handle->next = data_.live_handles;
+    if (handle->next) handle->next->prev = handle;
+    data_.live_handles = handle;
+    record.handle = handle;
+    ++data_.values[record.root].alias_handles;
+  }
+  return Value(Ref<Handle>(record.handle));
+}
+
+void Tape::release_handle(Handle* handle) noexcept {
+  if (handle->prev) handle->prev->next = handle->next;
+  else data_.live_handles = handle->next;
+  if (handle->next) handle->next->prev = handle->prev;
+  ValueRecord& record = data_.values[handle->value];
+  record.handle = nullptr;
+  --data_.values[record.root].alias_handles;
+  release_if_unneeded(data_, memory_.preserver(), handle->value);
+}
+
+void Handle::destroy(Handle* handle) noexcept {
+  if (handle->tape) handle->tape->release_handle(handle);
+  delete handle;
+}
+
+// ---- segments
+
+std::uint32_t Tape::begin_segment(std::string_view name) {
+  if (name.empty()) fail(ErrorKind::user, "[segment] expected a name, got an empty one");
+  data_.segment_stack.push_back(intern(name));
+  if (data_.open_segment != kNone || !options_.record) return data_.open_segment;
+  auto index = static_cast<std::uint32_t>(data_.segments.size());
+  SegmentInstance& instance = data_.segments.emplace_back();
+  instance.name = data_.segment_stack.back();
+  instance.first_node = static_cast<std::uint32_t>(data_.nodes.size());
+  instance.first_value = static_cast<ValueId>(data_.values.size());
+  if (policy_) instance.option = policy_->choose(instance.name, index);
+  if (instance.replayable() && !replayer_) {
+    fail(ErrorKind::user, "[segment] expected a replayer for the replayed segment '{}': call set_replayer()", name);
+  }
+  data_.open_segment = index;
+  return index;
+}
+
+void Tape::end_segment(std::span<const ValueId> outputs) {
+  data_.segment_stack.pop_back();
+  if (!data_.segment_stack.empty() || data_.open_segment == kNone) return;
+  std::uint32_t index = data_.open_segment;
+  SegmentInstance& instance = data_.segments[index];
+  data_.open_segment = kNone;
+  instance.end_node = static_cast<std::uint32_t>(data_.nodes.size());
+  instance.end_value = static_cast<ValueId>(data_.values.size());
+  instance.outputs.assign(outputs.begin(), outputs.end());
+  instance.closed = true;
+  update_needed(*this, index, true);
+}
+
+void Tape::abort_segment() noexcept {
+  if (data_.segment_stack.size() == 1 && data_.open_segment != kNone) {
+    SegmentInstance& instance = data_.segments[data_.open_segment];
+    instance.end_node = static_cast<std::uint32_t>(data_.nodes.size());
+    instance.end_value = static_cast<ValueId>(data_.values.size());
+    for (std::uint32_t n = instance.first_node; n < instance.end_node; ++n) {
+      NodeRecord& node = data_.nodes[n];
+      node.aborted = true;
+      drop_formula(data_, memory_.preserver(), node);
+      drop_replay(data_, memory_.preserver(), node);
+    }
+    data_.open_segment = kNone;
+  }
+  data_.segment_stack.pop_back();
+}
+
+// ---- the end of a step
+
+void Tape::clear() {
+  abandon_backward();
+  Preserver& preserver = memory_.preserver();
+  for (NodeRecord& node : data_.nodes) {
+    drop_formula(data_, preserver, node);
+    drop_replay(data_, preserver, node);
+  }
+  for (Handle* handle = data_.live_handles; handle; handle = handle->next) handle->tape = nullptr;
+  data_.live_handles = nullptr;
+  for (ValueRecord& value : data_.values) {
+    if (value.read != kNoRead) preserver.drop(value.read);
+    if (value.replay_read != kNoRead) preserver.drop(value.replay_read);
+  }
+  data_.nodes.clear();
+  data_.values.clear();
+  data_.operands.clear();
+  data_.segments.clear();
+  data_.segment_stack.clear();
+  data_.open_segment = kNone;
+  data_.constants.clear();
+}
+
+}  // namespace reprise

@@ -1,0 +1,112 @@
+// The tape: the record of one step, an explicit object. apply() executes an op and records it as a node; backward()
+// walks the nodes in exactly the reverse of recording order. Storages, streams and tape belong to the step's thread.
+//
+//   Tape tape(memory);
+//   Value y = relu(tape, linear(tape, x, weight, bias));
+//   tape.backward(mean(tape, y));
+//
+// Note: who keeps what. A value lives while a handle names it, a backward formula or a replay owes it, or it is a
+// decision. State is never copied until a write would break what is owed (memory/preserver.h).
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "autograd/node.h"
+#include "autograd/op.h"
+#include "autograd/value.h"
+#include "memory/memory.h"
+
+namespace reprise {
+
+class Replayer;
+struct BuilderScratch;
+
+struct TapeOptions {
+  bool record = true;               // false: inference mode, nothing is recorded and nothing is owed
+  DType default_dtype = DType::f32; // of numbers among operands when no other operand is floating
+  bool guard = false;               // hash, poison and rerun to catch undeclared reads, writes and draws
+};
+
+struct ApplyOptions {
+  Stream* stream = nullptr;         // for ops that draw
+  const char* label = nullptr;      // names the node in error texts and traces; must outlive the tape
+};
+
+class Tape {
+ public:
+  explicit Tape(Memory& memory, TapeOptions options = {});
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  // ---- forward
+  /// Executes `op` and records it. Returns its outputs (not the made ones). Operands: inputs, then updates. An update
+  /// that is a value is written in place and its handle stands for the new value.
+  /// Errors: user (shapes, dtypes, indices: before anything has changed), memory.
+  std::vector<Value> apply(const Op& op, std::span<const Arg> operands, const Attrs& attrs = {}, const ApplyOptions& options = {});
+  /// The same for the usual case of exactly one output.
+  Value apply_one(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs = {}, const ApplyOptions& options = {});
+  /// The same for state writers without outputs.
+  void apply_none(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs = {}, const ApplyOptions& options = {});
+
+  /// While alive, nothing recorded on the tape wants a gradient.
+  class NoGrad {
+   public:
+    explicit NoGrad(Tape& tape) : tape_(tape) { ++tape_.no_grad_depth_; }
+    ~NoGrad() { --tape_.no_grad_depth_; }
+    NoGrad(const NoGrad&) = delete;
+    NoGrad& operator=(const NoGrad&) = delete;
+
+   private:
+    Tape& tape_;
+  };
+
+  // ---- backward
+  /// Adds the gradient of the sum of all elements of `of` to every reached leaf's accumulator. Without `keep` the
+  /// visited nodes are consumed. After a failure the same call continues where it stopped.
+  /// Errors: user (a consumed node, another backward unfinished), replay, memory, whatever a hook throws.
+  void backward(std::span<const Value> of, bool keep = false);
+  void backward(const Value& of, bool keep = false) { backward(std::span(&of, 1), keep); }
+
+  /// Forgets all nodes, values and obligations; capacity is kept for the next step. Handles still alive turn empty.
+  void clear();
+  /// Ends an unfinished backward: its pending gradients are dropped; leaves it had touched must be cleared before use.
+  void abandon_backward();
+
+  // ---- segments (use segment() in autograd/segment.h)
+  void set_policy(SegmentPolicy* policy) { policy_ = policy; }
+  void set_replayer(Replayer* replayer) { replayer_ = replayer; }
+  std::uint32_t begin_segment(std::string_view name);
+  void end_segment(std::span<const ValueId> outputs);
+  void abort_segment() noexcept;
+
+  // ---- for the engine, replay, explain and tests
+  Memory& memory() { return memory_; }
+  const TapeOptions& options() const { return options_; }
+  bool grad_enabled() const { return no_grad_depth_ == 0 && options_.record; }
+  TapeData& data() { return data_; }
+  const TapeData& data() const { return data_; }
+  Replayer* replayer() const { return replayer_; }
+  /// A number as a constant scalar of `dtype`; made once per tape and value.
+  Tensor constant(double number, DType dtype);
+  Value make_handle(ValueId value);
+  void release_handle(Handle* handle) noexcept;
+
+ private:
+  std::uint32_t record(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options);
+
+  Memory& memory_;
+  TapeOptions options_;
+  TapeData data_;
+  std::unique_ptr<BuilderScratch> scratch_;
+  SegmentPolicy* policy_ = nullptr;
+  Replayer* replayer_ = nullptr;
+  int no_grad_depth_ = 0;
+};
+
+}  // namespace reprise

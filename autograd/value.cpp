@@ -1,0 +1,49 @@
+#include "autograd/value.h"
+
+#include "autograd/tape.h"
+#include "core/error.h"
+
+namespace reprise {
+
+namespace {
+const ValueRecord& record_of(const Value& value) { return value.tape().data().values[value.id()]; }
+}  // namespace
+
+ValueId Value::id() const {
+  if (!handle_) fail(ErrorKind::user, "[value] expected a value, got an empty handle");
+  if (!handle_->tape) fail(ErrorKind::user, "[value] expected a value of a living tape; its tape was cleared");
+  return handle_->value;
+}
+
+Tape& Value::tape() const {
+  id();
+  return *handle_->tape;
+}
+
+const Shape& Value::shape() const { return record_of(*this).tensor.shape(); }
+DType Value::dtype() const { return record_of(*this).tensor.dtype(); }
+bool Value::requires_grad() const { return record_of(*this).requires_grad; }
+Tensor Value::tensor() const { return record_of(*this).tensor; }
+
+double Value::item() const {
+  Tensor bytes = tensor();
+  if (bytes.size() != 1) fail(ErrorKind::user, "[item] expected one element, got shape {}", to_string(bytes.shape()));
+  return bytes.to_doubles()[0];
+}
+
+Shape Arg::shape() const {
+  if (const Value* value = std::get_if<Value>(&what_)) return value->shape();
+  if (const LeafRef* leaf = std::get_if<LeafRef>(&what_)) return (*leaf)->data.shape();
+  if (const Tensor* state = std::get_if<Tensor>(&what_)) return state->shape();
+  if (std::holds_alternative<double>(what_)) return Shape{};
+  fail(ErrorKind::user, "[operand] expected a value, leaf, state or number, got none");
+}
+
+DType Arg::dtype() const {
+  if (const Value* value = std::get_if<Value>(&what_)) return value->dtype();
+  if (const LeafRef* leaf = std::get_if<LeafRef>(&what_)) return (*leaf)->data.dtype();
+  if (const Tensor* state = std::get_if<Tensor>(&what_)) return state->dtype();
+  return DType::f32;
+}
+
+}  // namespace reprise

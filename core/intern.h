@@ -1,0 +1,11 @@
+// Interned names: equal texts become one pointer that lives as long as the process. For labels on nodes and segments.
+#pragma once
+
+#include <string_view>
+
+namespace reprise {
+
+/// A zero-terminated copy of `text`, the same pointer for equal texts.
+const char* intern(std::string_view text);
+
+}  // namespace reprise

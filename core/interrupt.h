@@ -1,0 +1,22 @@
+// The polite stop: the first SIGINT or SIGTERM asks the program to finish its step, a second one ends it at once.
+//
+// The program installs the handler; the trainer and other long loops look at stop_requested() between steps. Library
+// code never exits by itself.
+#pragma once
+
+namespace reprise {
+
+/// The exit code of a program that was asked to stop and did.
+constexpr int kInterruptedExitCode = 130;
+
+/// Handles SIGINT and SIGTERM from here on. Called once, by the program.
+void install_stop_handler();
+
+/// Whether somebody asked to stop.
+bool stop_requested();
+
+/// Asks to stop as a signal would; for tests and for programs that embed the library.
+void request_stop();
+void clear_stop_request();
+
+}  // namespace reprise
