@@ -21,4 +21,21 @@ constexpr std::int64_t window_count(std::int64_t extent, std::int64_t kernel, st
   return room < 0 ? 0 : room / stride + 1;
 }
 
+/// All that a convolution kernel needs to know besides its pointers. Activations NHWC, weight OIHW, all contiguous.
+struct ConvGeometry {
+  std::int64_t n = 0, h = 0, w = 0, in = 0;     // x
+  std::int64_t oh = 0, ow = 0, out = 0;         // y
+  std::int64_t kh = 0, kw = 0;
+  Pair stride = 1, padding = 0, dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = false;
+
+  std::int64_t x_size() const { return n * h * w * in; }
+  std::int64_t y_size() const { return n * oh * ow * out; }
+  std::int64_t weight_size() const { return out * (in / groups) * kh * kw; }
+  friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
+};
+
+enum class ConvPass : std::uint8_t { forward, backward_data, backward_weights };
+
 }  // namespace reprise

@@ -1,0 +1,124 @@
+#include "ops/implementation.h"
+
+#include <fmt/format.h>
+
+#include "ops/conv2d.h"
+#include "ops/conv_geometry.h"
+#include "ops/matmul.h"
+#include "ops/onednn.h"
+
+namespace reprise {
+namespace {
+
+thread_local int portable_depth = 0;
+
+const char* library_refusal(DType dtype) {
+  if (dtype != DType::f32) return "it takes f32 only";
+  if (PortableOnly::active()) return "portable implementations were asked for";
+  return onednn::refusal();
+}
+
+// Measured on two kinds of processor: below these widths the transforms cost more than they save.
+std::int64_t winograd_channels() { return onednn::is_amd() ? 64 : 32; }
+
+const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
+  if (!onednn::has_avx512()) return "Winograd needs AVX-512";
+  if (g.kh != 3 || g.kw != 3) return "Winograd takes 3x3 kernels only";
+  if (g.stride != Pair(1) || g.dilation != Pair(1)) return "Winograd takes stride 1 and dilation 1 only";
+  if (g.padding != Pair(1)) return "Winograd is used with padding 1 only";
+  if (g.groups != 1) return "Winograd takes one group only";
+  if (std::min(g.in, g.out) < winograd_channels()) {
+    return onednn::is_amd() ? "Winograd pays from 64 channels on this processor" : "Winograd pays from 32 channels on this processor";
+  }
+  if (g.in % 16 != 0 || g.out % 16 != 0) return "Winograd takes multiples of 16 channels";
+  return onednn::conv_refusal(g, onednn::ConvAlgorithm::winograd, pass);
+}
+
+std::string conv_name(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass) {
+  std::string name = to_string(implementation);
+  if (implementation == ConvImplementation::eigen) return name;
+  auto algorithm = implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd : onednn::ConvAlgorithm::direct;
+  return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, algorithm, pass));
+}
+
+Why why_conv(const ConvGeometry& g, ConvPass pass, const char* title, DType dtype) {
+  Why result{title, conv_name(choose_conv(g, pass, dtype), g, pass), {}};
+  for (int i = 0; i < kConvImplementationCount; ++i) {
+    auto implementation = static_cast<ConvImplementation>(i);
+    if (const char* reason = conv_refusal(implementation, g, pass, dtype)) result.refused.push_back({to_string(implementation), reason});
+    else if (implementation != choose_conv(g, pass, dtype)) result.refused.push_back({to_string(implementation), "an earlier one takes the case"});
+  }
+  return result;
+}
+
+Why why_gemm(DType dtype) {
+  Why result{"all passes", to_string(choose_gemm(dtype)), {}};
+  for (int i = 0; i < kGemmImplementationCount; ++i) {
+    auto implementation = static_cast<GemmImplementation>(i);
+    if (const char* reason = gemm_refusal(implementation, dtype)) result.refused.push_back({to_string(implementation), reason});
+    else if (implementation != choose_gemm(dtype)) result.refused.push_back({to_string(implementation), "an earlier one takes the case"});
+  }
+  return result;
+}
+
+std::vector<Why> why_conv2d(const std::vector<Shape>& operands, DType dtype, const Attrs& attrs) {
+  if (operands.size() < 2) fail(ErrorKind::user, "[why conv2d] expected the shapes of x and weight, got {} shapes", operands.size());
+  ConvGeometry g = conv_geometry(operands[0], operands[1], attrs, operands.size() > 2);
+  return {why_conv(g, ConvPass::forward, "forward", dtype), why_conv(g, ConvPass::backward_data, "gradient of x", dtype),
+          why_conv(g, ConvPass::backward_weights, "gradient of weight", dtype)};
+}
+
+}  // namespace
+
+PortableOnly::PortableOnly() { ++portable_depth; }
+PortableOnly::~PortableOnly() { --portable_depth; }
+bool PortableOnly::active() { return portable_depth > 0; }
+
+const char* to_string(ConvImplementation implementation) {
+  constexpr const char* kNames[kConvImplementationCount] = {"oneDNN Winograd", "oneDNN direct", "im2col and Eigen"};
+  return kNames[static_cast<int>(implementation)];
+}
+
+const char* to_string(GemmImplementation implementation) { return implementation == GemmImplementation::onednn ? "oneDNN" : "Eigen"; }
+
+const char* conv_refusal(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass, DType dtype) {
+  if (implementation == ConvImplementation::eigen) return nullptr;
+  if (const char* reason = library_refusal(dtype)) return reason;
+  if (g.x_size() == 0 || g.y_size() == 0 || g.weight_size() == 0) return "nothing to compute";
+  if (implementation == ConvImplementation::onednn_winograd) return winograd_refusal(g, pass);
+  return onednn::conv_refusal(g, onednn::ConvAlgorithm::direct, pass);
+}
+
+ConvImplementation choose_conv(const ConvGeometry& g, ConvPass pass, DType dtype) {
+  for (int i = 0; i + 1 < kConvImplementationCount; ++i) {
+    auto implementation = static_cast<ConvImplementation>(i);
+    if (conv_refusal(implementation, g, pass, dtype) == nullptr) return implementation;
+  }
+  return ConvImplementation::eigen;
+}
+
+const char* gemm_refusal(GemmImplementation implementation, DType dtype) {
+  return implementation == GemmImplementation::eigen ? nullptr : library_refusal(dtype);
+}
+
+GemmImplementation choose_gemm(DType dtype) {
+  return gemm_refusal(GemmImplementation::onednn, dtype) == nullptr ? GemmImplementation::onednn : GemmImplementation::eigen;
+}
+
+std::vector<Why> why(const Op& op, const std::vector<Shape>& operands, DType dtype, const Attrs& attrs) {
+  // Ops whose kernels have a choice; every other op has loops of its own and nothing to choose.
+  if (&op == &kConv2d) return why_conv2d(operands, dtype, attrs);
+  if (&op == &kMatmul || &op == &kLinear) return {why_gemm(dtype)};
+  return {Why{"all passes", "own loops", {}}};
+}
+
+std::string describe(const std::vector<Why>& reasons) {
+  std::string text = fmt::format("oneDNN sees: {}{}\n", onednn::isa_name(), onednn::is_amd() ? ", AMD" : "");
+  for (const Why& reason : reasons) {
+    text += fmt::format("{}: {}\n", reason.pass, reason.chosen);
+    for (const Why::Refused& refused : reason.refused) text += fmt::format("  not {}: {}\n", refused.implementation, refused.reason);
+  }
+  return text;
+}
+
+}  // namespace reprise
