@@ -1,11 +1,10 @@
-// Where blocks go in one range of addresses: best fit, lowest address among equals, freed neighbours merged.
+// Where blocks go in one range of addresses: the lowest address that fits; freed neighbours are merged.
 //
 // Pure bookkeeping on offsets; it never touches the memory it manages. The arena has two of these, for small and for
 // large blocks. The same sequence of calls gives the same offsets. Allocate and free cost O(log n), and no heap
 // allocation once the tables have grown to their working size.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -57,47 +56,44 @@ class Placement {
   enum class State : std::uint8_t { spare, used, free };
 
   // A run of bytes, used or free. Runs lie end to end in address order along `before` and `after`. A free one is in
-  // the tree of its bin; a spare record is in the list of spares along `after`.
+  // the tree; a spare record is in the list of spares along `after`.
   struct Node {
     std::int64_t offset = 0, size = 0;
+    std::int64_t largest = 0;  // of the free runs in the tree below and including this one
     Index before = kNone, after = kNone;
-    Index left = kNone, right = kNone;
+    Index left = kNone, right = kNone, up = kNone;
     State state = State::spare;
     BlockInfo info;
   };
 
-  static int bin_of(std::int64_t size);
-  Index new_node();
-  void drop_node(Index n);
-  Index take_fit(std::int64_t size);
-  bool before(Index a, Index b) const;
   static std::uint32_t priority(Index n) {
     std::uint32_t h = (n ^ (n >> 16)) * 0x9E3779B1u;
     return (h ^ (h >> 15)) * 0x85EBCA77u;
   }
-  void put_free(Index n);
-  void take_free(Index n);
-  void split_tree(Index root, Index key, Index* low, Index* high);
-  Index join_trees(Index low, Index high);
-  Index grow_tail(std::int64_t size);
+  Index new_node();
+  void drop_run(Index n);
+  void link_before(Index n, Index next);
+  void make_free(Index n);
+  void make_used(Index n);
+  Index first_fit(std::int64_t size) const;
+  Index grow(std::int64_t size);
+  Index cut_low(Index n, std::int64_t size);
+
+  std::int64_t largest_of(Index n) const { return n == kNone ? 0 : nodes_[n].largest; }
+  void refresh_from(Index n);
+  void replace_child(Index parent, Index old_child, Index new_child);
+  void rotate_up(Index n);
+
+  std::size_t home_of(std::int64_t offset) const;
+  std::size_t slot_of(std::int64_t offset) const;
   void index_used(Index n);
   void unindex_used(std::size_t slot);
-  std::size_t slot_of(std::int64_t offset) const;
-  std::size_t home_of(std::int64_t offset) const;
-
-  // Bins: one for each size below 4 KiB, then 16 for each power of two. `filled_` has a bit for each bin in use.
-  static constexpr int kExactBins = 64, kBins = kExactBins + 16 * 52;
-  std::array<Index, kBins> roots_ = [] {
-    std::array<Index, kBins> none;
-    none.fill(kNone);
-    return none;
-  }();
-  std::array<std::uint64_t, (kBins + 63) / 64> filled_{};
 
   std::int64_t capacity_ = 0, extent_ = 0;
   std::vector<Node> nodes_;
   Index spare_ = kNone;
   Index last_ = kNone;  // the run with the highest address
+  Index root_ = kNone;  // of the tree of free runs
   std::int64_t free_count_ = 0;
   // Hash table from the offset of a used block to its node: linear probing, at most half full.
   std::vector<Index> table_;
