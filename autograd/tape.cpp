@@ -15,10 +15,27 @@ Tape::~Tape() { clear(); }
 
 namespace {
 
+const Storage* storage_of(const Arg& arg) {
+  if (const Value* value = std::get_if<Value>(&arg.what())) {
+    return value->tape().data().values[value->id()].tensor.storage_ref().get();
+  }
+  if (const Tensor* state = std::get_if<Tensor>(&arg.what())) return state->storage_ref().get();
+  if (const LeafRef* leaf = std::get_if<LeafRef>(&arg.what())) return (*leaf)->data.storage_ref().get();
+  return nullptr;
+}
+
+/// Whether an input shares memory with an update: the kernel would read bytes that it has written.
+bool reads_what_it_writes(const Op& op, std::span<const Arg> operands, int input) {
+  for (std::size_t u = operands.size() - op.updates.size(); u < operands.size(); ++u) {
+    if (const Storage* storage = storage_of(operands[u]); storage && storage == storage_of(operands[input])) return true;
+  }
+  return false;
+}
+
 /// Whether an operand must become a contiguous value of its own first: an op that takes no strides, or a view of state
 /// (a view would change with the state, and a value never does).
-bool needs_copy(const Op& op, const Arg& arg, bool update) {
-  if (update || std::holds_alternative<double>(arg.what()) || std::holds_alternative<std::monostate>(arg.what())) return false;
+bool needs_copy(const Op& op, const Arg& arg) {
+  if (std::holds_alternative<double>(arg.what()) || std::holds_alternative<std::monostate>(arg.what())) return false;
   const Value* value = std::get_if<Value>(&arg.what());
   if (op.view) return !value;
   if (op.strided) return false;
@@ -38,10 +55,11 @@ const Op& copy_op() {
 std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
   int first_update = static_cast<int>(operands.size()) - op.update_count();
   for (int i = 0; i < static_cast<int>(operands.size()); ++i) {
-    if (!needs_copy(op, operands[i], i >= first_update)) continue;
+    bool copy = i < first_update && (needs_copy(op, operands[i]) || reads_what_it_writes(op, operands, i));
+    if (!copy) continue;
     std::vector<Arg> plain(operands.begin(), operands.end());
     for (int j = i; j < first_update; ++j) {
-      if (needs_copy(op, plain[j], false)) plain[j] = Arg(apply_one(copy_op(), {plain[j]}));
+      if (needs_copy(op, plain[j]) || reads_what_it_writes(op, plain, j)) plain[j] = Arg(apply_one(copy_op(), {plain[j]}));
     }
     return NodeBuilder(*this, *scratch_, op, plain, attrs, options).build();
   }

@@ -1,0 +1,228 @@
+#include "autograd/engine.h"
+
+#include <algorithm>
+
+#include "autograd/array.h"
+#include "autograd/lifetime.h"
+#include "autograd/node_backward.h"
+#include "autograd/replayer.h"
+#include "autograd/segment.h"
+#include "core/error.h"
+
+namespace reprise {
+
+BackwardEngine::BackwardEngine(Tape& tape)
+    : tape_(tape), data_(tape.data()), state_(tape.data().backward), preserver_(tape.memory().preserver()) {}
+
+void Tape::backward(std::span<const Value> of, bool keep) { BackwardEngine(*this).run(of, keep); }
+
+void BackwardEngine::run(std::span<const Value> of, bool keep) {
+  if (data_.open_segment != kNone) {
+    fail(ErrorKind::user, "[backward] expected no open segment, got '{}'. Call backward after the segment has returned.",
+         data_.segments[data_.open_segment].name);
+  }
+  if (state_.active) require_same(of, keep);
+  else start(of, keep);
+  struct PutBack {  // whatever leaves this function, every state is at its newest bytes
+    Preserver& preserver;
+    ~PutBack() { preserver.close_all(); }
+  } put_back{preserver_};
+  while (true) {
+    finish_leaves(state_.next);
+    if (state_.next == 0) break;
+    std::uint32_t index = state_.next - 1;
+    if (state_.reached[index]) visit(index);
+    state_.next = index;
+  }
+  leave_segment();
+  finish();
+}
+
+void BackwardEngine::require_same(std::span<const Value> of, bool keep) const {
+  bool same = keep == state_.keep && of.size() == state_.roots.size();
+  for (std::size_t i = 0; same && i < of.size(); ++i) same = of[i].id() == state_.roots[i];
+  if (!same) {
+    fail(ErrorKind::user, "[backward] expected the backward that failed to be called again, got another one. Call it again "
+         "with the same values, or abandon_backward() first.");
+  }
+}
+
+void BackwardEngine::start(std::span<const Value> of, bool keep) {
+  for (const Value& value : of) {
+    if (&value.tape() != &tape_) fail(ErrorKind::user, "[backward] expected values of this tape, got one of another");
+    if (!value.requires_grad()) {
+      fail(ErrorKind::user, "[backward] expected a value that depends on a leaf, got one of op {} that does not",
+           data_.nodes[data_.values[value.id()].node].op->name);
+    }
+  }
+  mark(of);
+  state_.keep = keep;
+  state_.segment = kNone;
+  state_.first_pending_leaf = 0;
+  state_.roots.clear();
+  for (const Value& value : of) state_.roots.push_back(value.id());
+  seed(of);
+  state_.active = true;
+}
+
+void BackwardEngine::mark(std::span<const Value> of) {
+  state_.reached.assign(data_.nodes.size(), 0);
+  state_.leaves.clear();
+  std::uint32_t last = 0;
+  for (const Value& value : of) {
+    std::uint32_t node = data_.values[value.id()].node;
+    state_.reached[node] = 1;
+    last = std::max(last, node + 1);
+  }
+  state_.next = last;
+  for (std::uint32_t n = last; n-- > 0;) {
+    if (!state_.reached[n]) continue;
+    const NodeRecord& node = data_.nodes[n];
+    if (node.consumed || node.aborted) {
+      fail(ErrorKind::user, "[backward] node {} ({}{}{}) {}. {}", n, node.op->name, *node.label ? " in " : "", node.label,
+           node.consumed ? "was differentiated by an earlier backward" : "belongs to a segment whose body threw",
+           node.consumed ? "Pass keep to all but the last backward over the same values." : "Record the step again.");
+    }
+    for_each_bit(node.wanted, [&](int i) {
+      const OperandRecord& operand = data_.operands[node.first_operand + i];
+      if (operand.kind == OperandKind::value) {
+        state_.reached[data_.values[operand.value].node] = 1;
+        return;
+      }
+      auto at = std::find_if(state_.leaves.begin(), state_.leaves.end(),
+                             [&](const BackwardState::LeafUse& use) { return use.leaf == operand.leaf; });
+      if (at == state_.leaves.end()) state_.leaves.push_back({operand.leaf, n, 0, false});
+      else at->lowest = n;
+    });
+  }
+  std::stable_sort(state_.leaves.begin(), state_.leaves.end(),
+                   [](const auto& a, const auto& b) { return a.lowest > b.lowest; });
+}
+
+void BackwardEngine::seed(std::span<const Value> of) {
+  for (const Value& value : of) {
+    ValueRecord& record = data_.values[value.id()];
+    Tensor ones = make_tensor(tape_.memory().allocator(), nullptr, record.tensor.dtype(), record.tensor.shape(), Category::cotangents);
+    fill(ones.view(), 1.0);
+    if (record.cotangent.defined()) add_into(record.cotangent.view(), ones.view());
+    record.cotangent = std::move(ones);
+  }
+}
+
+bool BackwardEngine::has_gradient(const NodeRecord& node) const {
+  for (int r = 0; r < node.results; ++r) {
+    if (data_.values[node.first_value + r].cotangent.defined()) return true;
+  }
+  return false;
+}
+
+void BackwardEngine::visit(std::uint32_t index) {
+  std::uint32_t segment = data_.nodes[index].segment;
+  if (segment != state_.segment) {
+    leave_segment();
+    enter_segment(segment);
+  } else if (segment != kNone && data_.segments[segment].replayable()) {
+    enter_segment(segment);  // goes on after a failure; nothing to do otherwise
+  }
+  if (has_gradient(data_.nodes[index])) differentiate(index);
+  consume(index);
+}
+
+void BackwardEngine::enter_segment(std::uint32_t segment) {
+  state_.segment = segment;
+  if (segment == kNone || !data_.segments[segment].replayable()) return;
+  SegmentInstance& instance = data_.segments[segment];
+  if (instance.replaying && instance.replay_next == instance.needed.size()) return;
+  try {
+    tape_.replayer()->replay(tape_, segment);
+  } catch (Error& error) {
+    error.add_context(fmt::format("while replaying segment {} ({})", segment, data_.segments[segment].name));
+    throw;
+  }
+}
+
+void BackwardEngine::leave_segment() {
+  if (state_.segment == kNone) return;
+  std::uint32_t segment = state_.segment;
+  end_replay(segment);
+  if (!state_.keep) update_needed(tape_, segment, false);
+  preserver_.close_all();
+  state_.segment = kNone;
+}
+
+void BackwardEngine::end_replay(std::uint32_t segment) noexcept {
+  SegmentInstance& instance = data_.segments[segment];
+  if (!instance.replaying) return;
+  for (ValueId v = instance.first_value; v < instance.end_value; ++v) {
+    unbind_replay(data_, preserver_, v);
+    data_.values[v].replay_uses = 0;
+  }
+  instance.replaying = false;
+  instance.replay_next = 0;
+}
+
+void BackwardEngine::differentiate(std::uint32_t index) {
+  const Op& op = *data_.nodes[index].op;
+  OpScope scope(tape_.memory().meter(), op.name);
+  NodeBackward context(tape_, index);
+  context.prepare();
+  op.backward(context);
+  context.stage();
+  context.commit();
+}
+
+void BackwardEngine::consume(std::uint32_t index) noexcept {
+  NodeRecord& node = data_.nodes[index];
+  for (int r = 0; r < node.results; ++r) data_.values[node.first_value + r].cotangent = Tensor();
+  auto use = [&](ValueId v) {
+    ValueRecord& value = data_.values[v];
+    if (value.replay.defined() && --value.replay_uses == 0) unbind_replay(data_, preserver_, v);
+  };
+  for_each_bit(node.saved_operands, [&](int i) {
+    const OperandRecord& operand = data_.operands[node.first_operand + i];
+    if (operand.kind == OperandKind::value && data_.values[operand.value].segment == node.segment) use(operand.value);
+  });
+  for_each_bit(node.saved_results, [&](int r) { use(node.first_value + r); });
+  if (state_.keep) return;
+  drop_formula(data_, preserver_, node);
+  node.consumed = true;
+}
+
+void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
+  while (state_.first_pending_leaf < state_.leaves.size()) {
+    auto& use = state_.leaves[state_.first_pending_leaf];
+    if (use.lowest < lowest_left) return;
+    LeafRef leaf = use.leaf;
+    leaf->grad_partial = false;
+    while (use.next_hook < leaf->hooks.size()) {
+      preserver_.close_all();
+      auto hook = leaf->hooks[use.next_hook];
+      hook(*leaf);
+      ++state_.leaves[state_.first_pending_leaf].next_hook;
+    }
+    ++state_.first_pending_leaf;
+  }
+}
+
+void BackwardEngine::finish() {
+  state_.active = false;
+  state_.roots.clear();
+  state_.leaves.clear();
+}
+
+void Tape::abandon_backward() {
+  BackwardState& state = data_.backward;
+  if (!state.active) return;
+  for (ValueRecord& value : data_.values) {
+    value.cotangent = Tensor();
+    unbind_replay(data_, memory_.preserver(), static_cast<ValueId>(&value - data_.values.data()));
+    value.replay_uses = 0;
+  }
+  for (SegmentInstance& instance : data_.segments) {
+    instance.replaying = false;
+    instance.replay_next = 0;
+  }
+  state = BackwardState{};
+}
+
+}  // namespace reprise

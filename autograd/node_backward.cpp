@@ -1,0 +1,243 @@
+#include "autograd/node_backward.h"
+
+#include "autograd/array.h"
+#include "autograd/lifetime.h"
+#include "core/error.h"
+
+namespace reprise {
+
+NodeBackward::NodeBackward(Tape& tape, std::uint32_t node)
+    : tape_(tape), data_(tape.data()), index_(node), node_(tape.data().nodes[node]), serving_(tape.memory().preserver()) {
+  op = node_.op;
+  attrs = &node_.attrs;
+  inputs = node_.inputs;
+  updates = node_.updates;
+  draw = node_.draw;
+}
+
+Tensor NodeBackward::operand_tensor(int index) const {
+  const OperandRecord& operand = data_.operands[node_.first_operand + index];
+  return operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+}
+
+void NodeBackward::prepare() {
+  serve_saved();
+  grad_out_.resize(node_.results);
+  for (int r = 0; r < node_.results; ++r) {
+    const Tensor& cotangent = data_.values[node_.first_value + r].cotangent;
+    if (cotangent.defined()) grad_out_[r] = cotangent.view();
+  }
+  if (node_.backward_workspace > 0) {
+    workspace_ = Storage::create(tape_.memory().allocator(), nullptr, node_.backward_workspace, Category::workspace);
+    workspace = workspace_->raw();
+  }
+  targets_.resize(node_.inputs + node_.updates);
+  if (!op->passes) for_each_bit(node_.wanted, [&](int i) { make_target(i); });
+}
+
+void NodeBackward::serve_saved() {
+  in_.resize(node_.inputs + node_.updates);
+  out_.resize(node_.results);
+  std::vector<std::pair<TensorView*, std::size_t>> wanted;
+  auto add_value = [&](ValueId id, TensorView* to) {
+    const ValueRecord& value = data_.values[id];
+    bool replayed = value.replay.defined();
+    const Tensor& tensor = replayed ? value.replay : value.tensor;
+    if (!tensor.defined()) {
+      fail(ErrorKind::internal, "[{}] a saved value of node {} is gone", op->name, index_);
+    }
+    wanted.emplace_back(to, serving_.add(tensor, replayed ? value.replay_read : value.read));
+  };
+  for_each_bit(node_.saved_operands, [&](int i) {
+    const OperandRecord& operand = data_.operands[node_.first_operand + i];
+    if (operand.kind == OperandKind::value) add_value(operand.value, &in_[i]);
+    else wanted.emplace_back(&in_[i], serving_.add(operand.tensor, operand.read));
+  });
+  for_each_bit(node_.saved_results, [&](int r) { add_value(node_.first_value + r, &out_[r]); });
+  serving_.serve();
+  for (auto [to, at] : wanted) *to = serving_.view(at);
+}
+
+const TensorView& NodeBackward::in(int index) const {
+  if (!(node_.saved_operands >> index & 1)) {
+    fail(ErrorKind::internal, "[{}] its backward reads operand {}, which .saves does not name for the wanted gradients", op->name,
+         index);
+  }
+  return in_[index];
+}
+
+const TensorView& NodeBackward::out(int index) const {
+  if (!(node_.saved_results >> index & 1)) {
+    fail(ErrorKind::internal, "[{}] its backward reads result {}, which .saves does not name for the wanted gradients", op->name,
+         index);
+  }
+  return out_[index];
+}
+
+TensorView NodeBackward::operand_shape(int index) const { return operand_tensor(index).shape_view(); }
+
+TensorView NodeBackward::result_shape(int index) const {
+  return data_.values[node_.first_value + index].tensor.shape_view();
+}
+
+const TensorView& NodeBackward::grad_updated(int index) const {
+  int result = static_cast<int>(op->outputs.size() + op->made.size());
+  for (int u = 0; u < index; ++u) {
+    if (data_.operands[node_.first_operand + node_.inputs + u].kind == OperandKind::value) ++result;
+  }
+  return grad_out_[result];
+}
+
+bool NodeBackward::direct_target(int index) {
+  if (!op->accumulates) return false;
+  const OperandRecord& operand = data_.operands[node_.first_operand + index];
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {  // the same target twice: only one formula may add to it
+    const OperandRecord& other = data_.operands[node_.first_operand + i];
+    if (i == index || other.kind != operand.kind || !(node_.wanted >> i & 1)) continue;
+    if (operand.kind == OperandKind::value ? other.value == operand.value : other.leaf == operand.leaf) return false;
+  }
+  Target& target = targets_[index];
+  if (operand.kind == OperandKind::leaf) {
+    Leaf& leaf = *operand.leaf;
+    if (!leaf.grad.defined() || !leaf.grad.contiguous() || leaf.grad.dtype() != leaf.data.dtype()) return false;
+    target.tensor = leaf.grad;
+    target.direct = !leaf.grad_empty;
+    target.first = leaf.grad_empty;
+    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
+    return true;
+  }
+  const Tensor& sum = data_.values[operand.value].cotangent;
+  if (!sum.defined() || sum.storage().ref_count() != 1) return false;
+  target.tensor = sum;
+  target.direct = true;
+  return true;
+}
+
+bool NodeBackward::take_over(int index) {
+  for (auto [result, operand] : node_.info->grad_reuse) {
+    if (operand != index) continue;
+    const Tensor& source = data_.values[node_.first_value + result].cotangent;
+    Tensor like = operand_tensor(index);
+    if (!source.defined() || source.storage().ref_count() != 1 || source.dtype() != like.dtype()) continue;
+    if (!(source.shape() == like.shape())) continue;
+    bool taken = false;
+    for (const Target& other : targets_) taken |= other.tensor.defined() && &other.tensor.storage() == &source.storage();
+    if (taken) continue;
+    targets_[index].tensor = source;
+    return true;
+  }
+  return false;
+}
+
+void NodeBackward::make_target(int index) {
+  Target& target = targets_[index];
+  if (!direct_target(index) && !take_over(index)) {
+    const OperandRecord& operand = data_.operands[node_.first_operand + index];
+    Tensor like = operand_tensor(index);
+    bool fresh_leaf = operand.kind == OperandKind::leaf && !operand.leaf->grad.defined();
+    target.tensor = make_tensor(tape_.memory().allocator(), fresh_leaf ? tape_.memory().observer() : nullptr, like.dtype(),
+                                like.shape(), fresh_leaf ? Category::gradients : Category::cotangents);
+  }
+  target.view = target.tensor.view();
+}
+
+const TensorView& NodeBackward::grad(int index) {
+  Target& target = targets_[index];
+  if (!wants(index)) fail(ErrorKind::internal, "[{}] its backward makes the gradient of operand {}, which is not wanted", op->name, index);
+  if (!target.tensor.defined()) make_target(index);
+  return target.view;
+}
+
+bool NodeBackward::appears_before(int index) const {
+  const OperandRecord& operand = data_.operands[node_.first_operand + index];
+  for (int i = 0; i < index; ++i) {
+    const OperandRecord& other = data_.operands[node_.first_operand + i];
+    if (other.kind == OperandKind::value && other.value == operand.value) return true;
+  }
+  return false;
+}
+
+void NodeBackward::pass(int index, int result) {
+  const Tensor& from = data_.values[node_.first_value + result].cotangent;
+  Tensor like = operand_tensor(index);
+  const OperandRecord& operand = data_.operands[node_.first_operand + index];
+  if (operand.kind == OperandKind::value && appears_before(index)) {
+    make_target(index);
+    copy_strided(from.view(), targets_[index].tensor.with_view(from.shape(), from.strides(), 0).view());
+    return;
+  }
+  targets_[index].tensor = from.with_view(like.shape(), contiguous_strides(like.shape()), from.offset());
+}
+
+std::int32_t NodeBackward::holders(const Tensor& tensor) const {
+  std::int32_t count = tensor.storage().ref_count();
+  for (int r = 0; r < node_.results; ++r) {
+    const Tensor& cotangent = data_.values[node_.first_value + r].cotangent;
+    if (cotangent.defined() && cotangent.storage_ref() == tensor.storage_ref()) --count;
+  }
+  return count;
+}
+
+void NodeBackward::stage() {
+  Allocator& allocator = tape_.memory().allocator();
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    Target& target = targets_[i];
+    if (!target.tensor.defined() || target.direct || target.first) continue;
+    const OperandRecord& operand = data_.operands[node_.first_operand + i];
+    if (operand.kind == OperandKind::value) {
+      const Tensor& sum = data_.values[operand.value].cotangent;
+      if (sum.defined() && holders(sum) > 1 && holders(target.tensor) > 1) {
+        target.spare = make_tensor(allocator, nullptr, sum.dtype(), sum.shape(), Category::cotangents);
+      }
+      continue;
+    }
+    Leaf& leaf = *operand.leaf;
+    if (!leaf.grad.defined()) {
+      leaf.grad_empty = true;
+      if (holders(target.tensor) == 1 && target.tensor.storage().category() == Category::gradients) continue;
+      leaf.grad = make_tensor(allocator, tape_.memory().observer(), leaf.data.dtype(), leaf.data.shape(), Category::gradients);
+    }
+    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
+  }
+}
+
+void NodeBackward::commit() noexcept {
+  for (int r = 0; r < node_.results; ++r) data_.values[node_.first_value + r].cotangent = Tensor();
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    Target& target = targets_[i];
+    if (!target.tensor.defined()) continue;
+    const OperandRecord& operand = data_.operands[node_.first_operand + i];
+    if (operand.kind == OperandKind::value) add_to_value(operand.value, target);
+    else add_to_leaf(*operand.leaf, target);
+    target.tensor = Tensor();
+  }
+}
+
+void NodeBackward::add_to_value(ValueId id, Target& target) noexcept {
+  Tensor& sum = data_.values[id].cotangent;
+  if (target.direct) return;
+  if (!sum.defined()) {
+    sum = std::move(target.tensor);
+  } else if (target.spare.defined()) {
+    copy_strided(sum.view(), target.spare.view());
+    add_into(target.tensor.view(), target.spare.view());
+    sum = std::move(target.spare);
+  } else if (sum.storage().ref_count() == 1) {
+    add_into(target.tensor.view(), sum.view());
+  } else {
+    add_into(sum.view(), target.tensor.view());
+    sum = std::move(target.tensor);
+  }
+}
+
+void NodeBackward::add_to_leaf(Leaf& leaf, Target& target) noexcept {
+  leaf.grad_partial = true;
+  if (!target.direct && !target.first) {
+    if (!leaf.grad.defined()) leaf.grad = std::move(target.tensor);
+    else if (leaf.grad_empty) copy_strided(target.tensor.view(), leaf.grad.view());
+    else add_into(target.tensor.view(), leaf.grad.view());
+  }
+  leaf.grad_empty = false;
+}
+
+}  // namespace reprise

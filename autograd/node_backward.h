@@ -1,0 +1,64 @@
+// NodeBackward: the context that one node's backward formula sees. Targets are had before the formula runs where the op
+// does not say `passes`; gradients are handed on only by commit(), which cannot fail.
+#pragma once
+
+#include <vector>
+
+#include "autograd/execute.h"
+#include "autograd/tape.h"
+
+namespace reprise {
+
+class NodeBackward final : public BackwardContext {
+ public:
+  NodeBackward(Tape& tape, std::uint32_t node);
+
+  /// Serves what the formula saved, takes workspace and targets. Errors: replay (guard), memory.
+  void prepare();
+  /// Takes what handing on will need, so that commit() cannot fail. Errors: memory.
+  void stage();
+  /// Adds all gradients to their values and leaves.
+  void commit() noexcept;
+
+  // BackwardContext
+  const TensorView& in(int index) const override;
+  const TensorView& out(int index) const override;
+  TensorView operand_shape(int index) const override;
+  TensorView result_shape(int index) const override;
+  const TensorView& grad_out(int index) const override { return grad_out_[index]; }
+  const TensorView& grad_updated(int index) const override;
+  bool wants(int index) const override { return node_.wanted >> index & 1; }
+  const TensorView& grad(int index) override;
+  bool accumulates(int index) const override { return targets_[index].direct; }
+  void pass(int index, int result) override;
+
+ private:
+  struct Target {
+    Tensor tensor;
+    TensorView view;
+    bool direct = false;  // the formula adds to the sum gathered so far
+    bool first = false;   // the formula writes the accumulator itself, which counted as zero
+    Tensor spare;         // for a sum of two gradients whose memory others share
+  };
+
+  Tensor operand_tensor(int index) const;
+  void serve_saved();
+  void make_target(int index);
+  bool direct_target(int index);
+  bool take_over(int index);
+  bool appears_before(int index) const;
+  std::int32_t holders(const Tensor& tensor) const;
+  void add_to_value(ValueId value, Target& target) noexcept;
+  void add_to_leaf(Leaf& leaf, Target& target) noexcept;
+
+  Tape& tape_;
+  TapeData& data_;
+  const std::uint32_t index_;
+  const NodeRecord node_;  // a copy: hooks may record nodes while the formula runs
+  Serving serving_;
+  StorageRef workspace_;
+  std::vector<TensorView> in_, out_, grad_out_;
+  std::vector<Target> targets_;
+};
+
+}  // namespace reprise

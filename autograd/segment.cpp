@@ -1,0 +1,88 @@
+#include "autograd/segment.h"
+
+#include <algorithm>
+
+#include "autograd/lifetime.h"
+
+namespace reprise {
+
+namespace {
+
+/// Nodes of a closing segment that lie on no path to anything still reachable owe nothing (design, rule 5).
+void prune(TapeData& data, Preserver& preserver, const SegmentInstance& instance) {
+  std::vector<std::uint8_t> live(instance.end_value - instance.first_value, 0);
+  for (std::uint32_t n = instance.end_node; n-- > instance.first_node;) {
+    NodeRecord& node = data.nodes[n];
+    bool alive = false;
+    for (int r = 0; r < node.results; ++r) {
+      ValueId v = node.first_value + r;
+      alive |= data.values[v].handle || live[v - instance.first_value];
+    }
+    if (!alive && node.wanted) {
+      drop_formula(data, preserver, node);
+      node.wanted = node.saved_operands = node.saved_results = 0;
+    }
+    for_each_bit(node.wanted, [&](int i) {
+      const OperandRecord& operand = data.operands[node.first_operand + i];
+      if (operand.kind == OperandKind::value && operand.value >= instance.first_value) {
+        live[operand.value - instance.first_value] = 1;
+      }
+    });
+  }
+}
+
+struct NeededSet {
+  std::vector<std::uint8_t> nodes;  // per node of the segment
+  std::vector<ValueId> kept;        // values of the segment that are at hand and stay so
+};
+
+NeededSet find_needed(const TapeData& data, std::uint32_t segment) {
+  const SegmentInstance& instance = data.segments[segment];
+  NeededSet set;
+  set.nodes.resize(instance.end_node - instance.first_node, 0);
+  auto want = [&](ValueId v) {
+    const ValueRecord& value = data.values[v];
+    if (value.segment != segment) return;
+    if (value.tensor.defined()) set.kept.push_back(v);
+    else set.nodes[value.node - instance.first_node] = 1;
+  };
+  auto want_operand = [&](const NodeRecord& node, int i) {
+    const OperandRecord& operand = data.operands[node.first_operand + i];
+    if (operand.kind == OperandKind::value) want(operand.value);
+  };
+  for (std::uint32_t n = instance.end_node; n-- > instance.first_node;) {
+    const NodeRecord& node = data.nodes[n];
+    if (node.wanted && !node.consumed) {
+      for_each_bit(node.saved_operands, [&](int i) { want_operand(node, i); });
+      for_each_bit(node.saved_results, [&](int r) { want(node.first_value + r); });
+    }
+    if (set.nodes[n - instance.first_node]) {
+      for (int i = 0; i < node.inputs + node.updates; ++i) want_operand(node, i);
+    }
+  }
+  std::sort(set.kept.begin(), set.kept.end());
+  set.kept.erase(std::unique(set.kept.begin(), set.kept.end()), set.kept.end());
+  return set;
+}
+
+}  // namespace
+
+void update_needed(Tape& tape, std::uint32_t segment, bool closing) {
+  TapeData& data = tape.data();
+  Preserver& preserver = tape.memory().preserver();
+  if (closing) prune(data, preserver, data.segments[segment]);
+  if (!data.segments[segment].replayable()) return;
+  NeededSet set = find_needed(data, segment);
+  SegmentInstance& instance = data.segments[segment];
+  std::vector<ValueId> before = std::move(instance.kept);
+  for (ValueId v : set.kept) owe_value(data, v);
+  for (ValueId v : before) unowe_value(data, preserver, v);
+  instance.kept = std::move(set.kept);
+  instance.needed.clear();
+  for (std::uint32_t n = instance.first_node; n < instance.end_node; ++n) {
+    if (set.nodes[n - instance.first_node]) instance.needed.push_back(n);
+    else drop_replay(data, preserver, data.nodes[n]);
+  }
+}
+
+}  // namespace reprise

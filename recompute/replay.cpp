@@ -1,0 +1,222 @@
+#include "recompute/replay.h"
+
+#include "autograd/array.h"
+#include "autograd/lifetime.h"
+#include "core/error.h"
+
+namespace reprise {
+
+namespace {
+
+/// One node of one replay: gathers operands, runs the forward on fresh memory, binds the results.
+class NodeReplay {
+ public:
+  NodeReplay(Tape& tape, std::uint32_t index)
+      : tape_(tape), data_(tape.data()), preserver_(tape.memory().preserver()), index_(index), serving_(preserver_) {}
+
+  void run() {
+    gather();
+    plan_updates();
+    allocate();
+    announce();
+    NodeRecord& node = data_.nodes[index_];
+    if (!node.op->view) run_forward(tape_.memory(), node, operands_, results_, true);
+    bind();
+  }
+
+ private:
+  const NodeRecord& node() const { return data_.nodes[index_]; }
+  const OperandRecord& operand(int i) const { return data_.operands[node().first_operand + i]; }
+  bool skips(int i) const {
+    return i >= node().inputs && operand(i).kind != OperandKind::value && node().op->outputs_ignore_updates;
+  }
+
+  void gather();
+  void plan_updates();
+  Tensor private_copy(const TensorView& from);
+  int uses_here(ValueId id) const;
+  void allocate();
+  void announce();
+  void bind();
+  void bind_result(ValueId id, const Tensor& tensor);
+  void release_operands();
+
+  Tape& tape_;
+  TapeData& data_;
+  Preserver& preserver_;
+  std::uint32_t index_;
+  Serving serving_;
+  std::vector<TensorView> operands_, results_;
+  std::vector<Tensor> made_;      // per result that is no update
+  std::vector<Tensor> updated_;   // per update: the private bytes written
+  std::vector<bool> in_place_;    // per update: written where this replay has made the old value
+};
+
+void NodeReplay::gather() {
+  int count = node().inputs + node().updates;
+  std::vector<std::size_t> at(static_cast<std::size_t>(count), 0);
+  operands_.assign(static_cast<std::size_t>(count), {});
+  for (int i = 0; i < count; ++i) {
+    const OperandRecord& from = operand(i);
+    if (from.kind == OperandKind::absent || skips(i)) continue;
+    if (from.kind == OperandKind::value) {
+      const ValueRecord& value = data_.values[from.value];
+      bool replayed = value.replay.defined();
+      const Tensor& tensor = replayed ? value.replay : value.tensor;
+      if (!tensor.defined()) fail(ErrorKind::internal, "[replay] operand {} of node {} ({}) is gone", i, index_, node().op->name);
+      at[i] = serving_.add(tensor, replayed ? value.replay_read : value.read);
+    } else {
+      at[i] = serving_.add(from.tensor, from.read);
+    }
+  }
+  serving_.serve();
+  for (int i = 0; i < count; ++i) {
+    if (operand(i).kind != OperandKind::absent && !skips(i)) operands_[i] = serving_.view(at[i]);
+  }
+}
+
+/// Keeps the strides, because views of the value were recorded against them.
+Tensor NodeReplay::private_copy(const TensorView& from) {
+  std::int64_t extent = from.size() > 0 ? 1 : 0;
+  for (int i = 0; i < from.shape.size() && extent > 0; ++i) extent += (from.shape[i] - 1) * from.strides[i];
+  Tensor copy(Storage::create(tape_.memory().allocator(), &preserver_, extent * size_of(from.dtype), Category::activations),
+              from.dtype, from.shape, from.strides, 0);
+  copy_strided(from, copy.view());
+  return copy;
+}
+
+void NodeReplay::plan_updates() {
+  updated_.resize(node().updates);
+  in_place_.assign(node().updates, false);
+  int result = static_cast<int>(node().op->outputs.size() + node().op->made.size());
+  for (int u = 0; u < node().updates; ++u) {
+    int i = node().inputs + u;
+    if (skips(i)) continue;
+    if (operand(i).kind != OperandKind::value) {  // state: a private copy takes the write
+      updated_[u] = private_copy(operands_[i]);
+    } else {
+      const ValueRecord& old = data_.values[operand(i).value];
+      const ValueRecord& fresh = data_.values[node().first_value + result++];
+      in_place_[u] = old.replay.defined() && old.replay_read == kNoRead && fresh.root == old.root;
+      updated_[u] = in_place_[u] ? old.replay : private_copy(operands_[i]);
+    }
+    operands_[i] = updated_[u].view();
+  }
+}
+
+void NodeReplay::allocate() {
+  std::size_t count = node().op->outputs.size() + node().op->made.size();
+  made_.resize(count);
+  results_.resize(count);
+  for (std::size_t r = 0; r < count; ++r) {
+    const ValueRecord& value = data_.values[node().first_value + r];
+    if (node().op->view) {
+      const ValueRecord& base = data_.values[operand(0).value];
+      const Tensor& bytes = base.replay.defined() ? base.replay : base.tensor;
+      std::int64_t shift = value.tensor.offset() - base.tensor.offset();
+      made_[r] = bytes.with_view(value.tensor.shape(), value.tensor.strides(), bytes.offset() + shift);
+    } else {
+      made_[r] = make_tensor(tape_.memory().allocator(), &preserver_, value.tensor.dtype(), value.tensor.shape(),
+                             Category::activations);
+    }
+    results_[r] = made_[r].view();
+  }
+}
+
+/// Bytes of values that this replay has made, that a formula still wants and that the in-place write will change.
+void NodeReplay::announce() {
+  for (int u = 0; u < node().updates; ++u) {
+    if (!in_place_[u]) continue;
+    const SegmentInstance& instance = data_.segments[node().segment];
+    ValueId root = data_.values[operand(node().inputs + u).value].root;
+    for (ValueId at = root; at != kNoValue; at = data_.values[at].next_alias) {
+      ValueRecord& value = data_.values[at];
+      if (!value.replay.defined() || value.replay_read != kNoRead) continue;
+      if (!(value.replay.storage_ref() == updated_[u].storage_ref())) continue;
+      if (value.replay_uses <= uses_here(at)) continue;
+      value.replay_read = preserver_.owe(value.replay.storage(), value.replay.region(), instance.option.state,
+                                         {instance.name, node().op->name, "result"});
+    }
+    updated_[u].storage().announce(updated_[u].region(), Writer{node().op->name, index_});
+  }
+}
+
+int NodeReplay::uses_here(ValueId id) const {
+  int uses = 0;
+  for (int i = 0; i < node().inputs + node().updates; ++i) {
+    uses += operand(i).kind == OperandKind::value && operand(i).value == id;
+  }
+  return uses;
+}
+
+void NodeReplay::bind_result(ValueId id, const Tensor& tensor) {
+  ValueRecord& value = data_.values[id];
+  if (value.tensor.defined() || value.replay_uses == 0) return;  // kept, or of no use
+  value.replay = tensor;
+}
+
+void NodeReplay::bind() {
+  ValueId id = node().first_value;
+  for (const Tensor& tensor : made_) bind_result(id++, tensor);
+  for (int u = 0; u < node().updates; ++u) {
+    if (operand(node().inputs + u).kind == OperandKind::value) bind_result(id++, updated_[u]);
+  }
+  made_.clear();
+  updated_.clear();
+  serving_.clear();
+  release_operands();
+}
+
+void NodeReplay::release_operands() {
+  for (int i = 0; i < node().inputs + node().updates; ++i) {
+    if (operand(i).kind != OperandKind::value) continue;
+    ValueRecord& value = data_.values[operand(i).value];
+    if (value.replay.defined() && --value.replay_uses == 0) unbind_replay(data_, preserver_, operand(i).value);
+  }
+}
+
+/// Counts the uses of each value that this replay will make: by later nodes of the replay, and by formulas that the
+/// backward under way will reach.
+void count_uses(TapeData& data, std::uint32_t segment) {
+  const SegmentInstance& instance = data.segments[segment];
+  auto use = [&](ValueId v) {
+    ValueRecord& value = data.values[v];
+    if (value.segment == segment && !value.tensor.defined()) ++value.replay_uses;
+  };
+  for (std::uint32_t n : instance.needed) {
+    const NodeRecord& node = data.nodes[n];
+    for (int i = 0; i < node.inputs + node.updates; ++i) {
+      const OperandRecord& operand = data.operands[node.first_operand + i];
+      if (operand.kind == OperandKind::value) use(operand.value);
+    }
+  }
+  for (std::uint32_t n = instance.first_node; n < instance.end_node; ++n) {
+    const NodeRecord& node = data.nodes[n];
+    if (!node.wanted || node.consumed || !data.backward.reached[n]) continue;
+    for_each_bit(node.saved_operands, [&](int i) {
+      const OperandRecord& operand = data.operands[node.first_operand + i];
+      if (operand.kind == OperandKind::value) use(operand.value);
+    });
+    for_each_bit(node.saved_results, [&](int r) { use(node.first_value + r); });
+  }
+}
+
+}  // namespace
+
+void TraceReplayer::replay(Tape& tape, std::uint32_t segment) {
+  TapeData& data = tape.data();
+  SegmentInstance& instance = data.segments[segment];
+  if (!instance.replaying) {
+    for (ValueId v = instance.first_value; v < instance.end_value; ++v) data.values[v].replay_uses = 0;
+    count_uses(data, segment);
+    instance.replaying = true;
+    instance.replay_next = 0;
+    if (replays_.size() < data.segments.size()) replays_.resize(data.segments.size(), 0);
+    if (!instance.needed.empty()) ++replays_[segment];
+  }
+  for (; instance.replay_next < instance.needed.size(); ++instance.replay_next) {
+    NodeReplay(tape, instance.needed[instance.replay_next]).run();
+  }
+}
+
+}  // namespace reprise
