@@ -44,6 +44,9 @@ class Preserver final : public WriteObserver {
   /// Hash every owed region at its read and check it when it is served: catches writers that passed no door.
   void set_guard(bool on) { guard_ = on; }
 
+  /// The negative control: nothing is preserved, and what was overwritten is served as it is now.
+  void set_unchecked(bool on) { unchecked_ = on; }
+
   /// From now on the present bytes of `region` are owed. Costs no copy. The storage must outlive the read.
   ReadId owe(Storage& storage, const Region& region, StateOption option, const ReadLabel& label);
   /// Nothing owes the read any more: what was kept for it alone is freed. Closes what it had open.
@@ -133,6 +136,7 @@ class Preserver final : public WriteObserver {
 
   Allocator* allocator_;
   bool guard_ = false;
+  bool unchecked_ = false;
   std::vector<Read> reads_;
   std::vector<ReadId> free_;
   std::vector<Storage*> open_storages_;
