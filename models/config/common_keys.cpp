@@ -30,6 +30,7 @@ std::vector<Key> data_keys() {
       integer_key("data.synthetic.train", 10000, at_least(100), "images",
                   "training images made when data.path is empty"),
       integer_key("data.synthetic.test", 2000, at_least(100), "images", "test images made when data.path is empty"),
+      integer_key("data.synthetic.seed", 1, at_least(0), "", "the number the synthetic images follow from"),
       integer_key("data.prefetch", 2, between(1, 64), "batches", "batches prepared ahead of the step"),
   };
 }

@@ -120,4 +120,24 @@ EncoderSizes encoder_sizes(const Config& config) {
   return sizes;
 }
 
+AugmentOptions augment_options(const Config& config) {
+  auto real = [&](const std::string& key) { return static_cast<float>(config.get_real(key)); };
+  if (config.get_real("augment.scale_min") > config.get_real("augment.scale_max")) {
+    throw config.error_at("augment.scale_min", "expected at most augment.scale_max");
+  }
+  const std::string& crop = config.get_string("augment.crop");
+  AugmentOptions options;
+  options.crop = crop == "resized" ? Crop::resized : crop == "pad" ? Crop::pad : Crop::none;
+  options.scale_lo = real("augment.scale_min");
+  options.scale_hi = real("augment.scale_max");
+  options.pad = static_cast<int>(config.get_int("augment.pad"));
+  options.flip_probability = real("augment.flip");
+  options.jitter_probability = real("augment.jitter_probability");
+  options.brightness = options.contrast = options.saturation = real("augment.jitter");
+  options.hue = real("augment.hue");
+  options.grayscale_probability = real("augment.gray");
+  options.validate();
+  return options;
+}
+
 }  // namespace reprise

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "data/augment.h"
 #include "models/config/config.h"
 
 namespace reprise {
@@ -24,5 +25,8 @@ EncoderSizes preset_sizes(const std::string& preset);
 /// The preset of the configuration with the keys that override it. Projection and queue are those of the preset where
 /// the model type has no such keys.
 EncoderSizes encoder_sizes(const Config& config);
+
+/// The keys augment.*, checked. Errors (config) name the key.
+AugmentOptions augment_options(const Config& config);
 
 }  // namespace reprise

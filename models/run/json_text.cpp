@@ -1,0 +1,69 @@
+#include "models/run/json_text.h"
+
+#include <cmath>
+
+#include "models/config/key.h"
+
+namespace reprise {
+namespace {
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// `indent` below 0: everything on one line.
+void print(const Json& value, int indent, std::string& out) {
+  std::string line = indent < 0 ? "" : "\n" + std::string(static_cast<std::size_t>(indent) + 2, ' ');
+  if (value.is_object() && !value.empty()) {
+    out += '{';
+    bool first = true;
+    for (const auto& [key, item] : value.items()) {
+      if (!first) out += indent < 0 ? ", " : ",";
+      first = false;
+      out += line + quoted(key) + ": ";
+      print(item, indent < 0 ? indent : indent + 2, out);
+    }
+    out += indent < 0 ? "}" : line.substr(0, line.size() - 2) + "}";
+  } else if (value.is_array()) {
+    out += '[';
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (i > 0) out += ", ";
+      print(value[i], -1, out);
+    }
+    out += ']';
+  } else if (value.is_number_float()) {
+    double number = value.get<double>();
+    out += std::isfinite(number) ? real_text(number) : "null";
+  } else if (value.is_string()) {
+    out += quoted(value.get_ref<const std::string&>());
+  } else {
+    out += value.dump();
+  }
+}
+
+}  // namespace
+
+std::string json_line(const Json& value) {
+  std::string out;
+  print(value, -1, out);
+  return out;
+}
+
+std::string json_pretty(const Json& value) {
+  std::string out;
+  print(value, 0, out);
+  return out + "\n";
+}
+
+void set_nested(Json& root, const std::string& path, Json value) {
+  Json* place = &root;
+  std::size_t begin = 0;
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
+    place = &(*place)[path.substr(begin, dot - begin)];
+    if (!place->is_null() && !place->is_object()) fail(ErrorKind::internal, "[summary] {} lies in a value", path);
+    begin = dot + 1;
+  }
+  (*place)[path.substr(begin)] = std::move(value);
+}
+
+}  // namespace reprise

@@ -1,0 +1,21 @@
+// JSON as the run folder holds it: numbers in the shortest form that reads back as the same double, keys in the order
+// they were set, no number that JSON does not have (an infinite or undefined one becomes null).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace reprise {
+
+using Json = nlohmann::ordered_json;
+
+/// On one line, without a line end.
+std::string json_line(const Json& value);
+
+/// Indented by two blanks, with a line end; lists stand on one line.
+std::string json_pretty(const Json& value);
+
+/// Sets "a.b.c" in nested objects, making them as needed. Errors (internal) when "a" or "a.b" holds no object.
+void set_nested(Json& root, const std::string& path, Json value);
+
+}  // namespace reprise

@@ -1,0 +1,89 @@
+#include "models/run/metrics_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "core/error.h"
+
+namespace reprise {
+namespace {
+
+[[noreturn]] void fail_io(const char* what, const std::filesystem::path& path, int error) {
+  fail(ErrorKind::io, "[run folder] cannot {} {}: {}", what, path.string(), std::strerror(error));
+}
+
+/// The step of a line; -1 for an object without one; nothing when the line is no JSON object.
+std::optional<std::int64_t> step_of(const std::string& line) {
+  Json value = Json::parse(line, nullptr, false);
+  if (!value.is_object()) return std::nullopt;
+  auto step = value.find("step");
+  return step != value.end() && step->is_number_integer() ? step->get<std::int64_t>() : -1;
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(std::filesystem::path path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail_io("open", path_, errno);
+}
+
+MetricsLog::MetricsLog(MetricsLog&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+MetricsLog::~MetricsLog() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void MetricsLog::append(const Json& line) {
+  std::string text = json_line(line) + "\n";
+  off_t before = ::lseek(descriptor_, 0, SEEK_END);
+  std::size_t done = 0;
+  while (done < text.size()) {
+    ssize_t written = ::write(descriptor_, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      int error = errno;
+      if (done > 0 && before >= 0) [[maybe_unused]]
+        int cut = ::ftruncate(descriptor_, before);
+      fail_io("write", path_, error);
+    }
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+void MetricsLog::truncate_after(std::int64_t step) {
+  std::ifstream in(path_, std::ios::binary);
+  if (!in) fail_io("read", path_, errno);
+  std::string line;
+  off_t offset = 0, keep = 0;
+  std::int64_t number = 0, torn = 0;
+  bool cut = false;
+  while (std::getline(in, line)) {
+    ++number;
+    bool complete = !in.eof();  // the last line of a killed process may lack its end
+    offset += static_cast<off_t>(line.size()) + (complete ? 1 : 0);
+    auto at = complete ? step_of(line) : std::nullopt;
+    if (at && torn > 0) {
+      fail(ErrorKind::io,
+           "[run folder] {}:{}: expected a JSON object, got something else. the file was changed from outside",
+           path_.string(), torn);
+    }
+    if (!at && torn == 0) torn = number;
+    if (!at || *at > step) cut = true;
+    if (!cut) keep = offset;
+  }
+  if (in.bad()) fail_io("read", path_, errno);
+  if (::ftruncate(descriptor_, keep) != 0) fail_io("cut", path_, errno);
+}
+
+void MetricsLog::sync() {
+  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_io("sync", path_, errno);
+}
+
+}  // namespace reprise

@@ -1,0 +1,36 @@
+// metrics.jsonl: one JSON object a line, appended as training goes and cut back when a run is resumed.
+//
+// Every line holds "step" (optimiser steps done). A line is written by one system call, so that a killed process leaves
+// at most one torn line, at the end; truncate_after() takes it away.
+#pragma once
+
+#include <filesystem>
+
+#include "models/run/json_text.h"
+
+namespace reprise {
+
+class MetricsLog {
+ public:
+  /// Opens or makes the file. Errors (io) name path and reason.
+  explicit MetricsLog(std::filesystem::path path);
+  ~MetricsLog();
+  MetricsLog(MetricsLog&& other) noexcept;
+  MetricsLog& operator=(MetricsLog&&) = delete;
+
+  /// Adds one line. A failure (io) leaves the file as it was.
+  void append(const Json& line);
+  /// Cuts the file behind the last line whose step is at most `step`; a torn line at the end goes too. Errors (io) when
+  /// there is a line in the middle that is no JSON object.
+  void truncate_after(std::int64_t step);
+  /// Waits until the lines are on the disk; called before a checkpoint is renamed into place.
+  void sync();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
+}  // namespace reprise

@@ -1,0 +1,181 @@
+#include "models/run/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "data/atomic_file.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLockName = ".lock";
+constexpr int kHeld = -2;
+
+[[noreturn]] void fail_io(const char* what, const fs::path& path, int error) {
+  fail(ErrorKind::io, "[run folder] cannot {} {}: {}", what, path.string(), std::strerror(error));
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(ErrorKind::io, "[run folder] cannot make {}: {}", path.string(), error.message());
+  if (!fs::is_directory(path, error))
+    fail(ErrorKind::user, "[run folder] expected a folder, {} is a file", path.string());
+}
+
+/// Takes the lock of a folder: its descriptor, or kHeld. The file stays for good, since removing it would let two
+/// processes hold two files of one name.
+int try_lock(const fs::path& folder) {
+  fs::path path = folder / kLockName;
+  int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (lock < 0) fail_io("open", path, errno);
+  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) {
+    std::string pid = std::to_string(::getpid()) + "\n";
+    bool written =
+        ::ftruncate(lock, 0) == 0 && ::pwrite(lock, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+    if (written) return lock;
+  }
+  int error = errno;
+  ::close(lock);
+  if (error == EWOULDBLOCK) return kHeld;
+  fail_io("lock", path, error);
+}
+
+int lock_within(const fs::path& folder, double seconds) {
+  auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (true) {
+    int lock = try_lock(folder);
+    if (lock != kHeld || std::chrono::steady_clock::now() >= end) return lock;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+[[noreturn]] void fail_held(const fs::path& folder) {
+  char pid[32] = {};
+  int lock = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock >= 0) {
+    [[maybe_unused]] ssize_t got = ::read(lock, pid, sizeof pid - 1);
+    ::close(lock);
+  }
+  pid[std::strcspn(pid, "\n")] = '\0';
+  fail(ErrorKind::user,
+       "[run folder] {} is in use by process {}. wait for it, or choose another folder with run.dir=FOLDER",
+       folder.string(), pid[0] != '\0' ? pid : "(unknown)");
+}
+
+/// Whether the folder holds anything but its lock file.
+bool is_taken(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename() != kLockName) return true;
+  }
+  if (error) fail(ErrorKind::io, "[run folder] cannot read {}: {}", folder.string(), error.message());
+  return false;
+}
+
+/// A lock that is given back unless it is taken over.
+class HeldLock {
+ public:
+  explicit HeldLock(int lock) : lock_(lock) {}
+  HeldLock(const HeldLock&) = delete;
+  ~HeldLock() {
+    if (lock_ >= 0) ::close(lock_);
+  }
+  int release() { return std::exchange(lock_, -1); }
+
+ private:
+  int lock_;
+};
+
+/// The first free one of runs/NAME, runs/NAME-2 and so on, locked.
+std::pair<fs::path, int> take_default_folder(const std::string& name) {
+  for (int number = 1; number <= 10000; ++number) {
+    fs::path path = fs::path("runs") / (number == 1 ? name : name + "-" + std::to_string(number));
+    std::error_code error;
+    if (fs::exists(path, error) && (!fs::is_directory(path, error) || is_taken(path))) continue;
+    make_folder(path);
+    int lock = try_lock(path);
+    if (lock == kHeld) continue;
+    HeldLock held(lock);
+    if (!is_taken(path)) return {path, held.release()};
+  }
+  fail(ErrorKind::user, "[run folder] runs/{} and 9,999 folders after it are taken. choose one with run.dir=FOLDER",
+       name);
+}
+
+}  // namespace
+
+RunFolder::RunFolder(fs::path path, int lock) try
+    : path_(std::move(path)), lock_(lock), metrics_(path_ / "metrics.jsonl") {
+} catch (...) {
+  ::close(lock);
+}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)), metrics_(std::move(other.metrics_)) {}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+RunFolder RunFolder::create(Config& config) {
+  fs::path path = config.get_string("run.dir");
+  int lock = -1;
+  if (path.empty()) {
+    std::tie(path, lock) = take_default_folder(config.name());
+  } else {
+    make_folder(path);
+    lock = lock_within(path, config.get_seconds("run.lock_wait"));
+    if (lock == kHeld) fail_held(path);
+    HeldLock held(lock);
+    if (is_taken(path)) {
+      throw config.error_at(
+          "run.dir",
+          "the folder is not empty. go on with that run by `reprise train --resume {}`, or choose another folder",
+          path.string());
+    }
+    lock = held.release();
+  }
+  RunFolder folder(path, lock);
+  folder.write_config(config);
+  return folder;
+}
+
+RunFolder RunFolder::resume(const fs::path& path, double lock_wait) {
+  std::error_code error;
+  if (!fs::is_regular_file(path / "config.yaml", error)) {
+    fail(ErrorKind::user, "[run folder] expected the folder of a run, {} has no config.yaml", path.string());
+  }
+  int lock = lock_within(path, lock_wait);
+  if (lock == kHeld) fail_held(path);
+  return RunFolder(path, lock);
+}
+
+Config RunFolder::read_config(const fs::path& path, const std::vector<OverrideText>& overrides) {
+  std::error_code error;
+  if (!fs::is_regular_file(path / "config.yaml", error)) {
+    fail(ErrorKind::user, "[run folder] expected the folder of a run, {} has no config.yaml", path.string());
+  }
+  return load_numbered_config((path / "config.yaml").string(), overrides);
+}
+
+void RunFolder::write_config(Config& config) {
+  if (config.get_string("run.dir") != path_.string()) config.set("run.dir", path_.string(), "run folder");
+  write_text("config.yaml", config.to_yaml());
+}
+
+void RunFolder::write_summary(const Json& summary) { write_text("summary.json", json_pretty(summary)); }
+
+void RunFolder::write_text(const std::string& name, std::string_view text) {
+  write_file_atomically(path_ / name, text);
+}
+
+}  // namespace reprise

@@ -1,0 +1,114 @@
+#include "tools/cli/program.h"
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
+
+#include "core/interrupt.h"
+#include "tools/cli/verb.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* kDescription =
+    "Trains neural networks with activation recomputation that is correct by construction: values are recomputed, "
+    "state is "
+    "restored, effects happen once.";
+
+constexpr const char* kFooter = R"(Examples:
+  reprise train configs/cifar100_dense_queue.yaml
+      trains a contrastive encoder on images it makes itself, probes it, and leaves a run folder in runs/
+  reprise train configs/cifar100_dense_queue.yaml data.path=cifar-100-binary.tar.gz train.epochs=20
+      the same on the real images, for 20 epochs
+  reprise config configs/cifar100_dense_queue.yaml train.lr=0.05
+      prints every key of the run; `reprise config --reference` explains them
+
+Exit codes: 0 done, 1 failure, 2 a mistake in what was asked for, 130 interrupted (the run can be resumed).
+`reprise VERB --help` explains a verb.)";
+
+void print_error(const char* kind, const std::string& text) {
+  std::fprintf(stderr, "error (%s): %s\n", kind, text.c_str());
+}
+
+struct Program {
+  CLI::App app{kDescription, "reprise"};
+  std::vector<Verb> verbs = all_verbs();
+  std::vector<VerbAction> actions;
+  std::vector<CLI::App*> commands;
+};
+
+void build(Program& program) {
+  program.app.footer(kFooter);
+  program.app.set_version_flag("--version", "reprise " REPRISE_VERSION);
+  program.app.require_subcommand(0, 1);
+  for (const Verb& verb : program.verbs) {
+    CLI::App* command = program.app.add_subcommand(verb.name, verb.summary);
+    command->footer(verb.help);
+    program.actions.push_back(verb.setup(*command));
+    program.commands.push_back(command);
+  }
+}
+
+/// A first word that is no verb gets a better answer than the parser's.
+void refuse_unknown_verb(const Program& program, int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  Words names;
+  for (const Verb& verb : program.verbs) names.push_back(verb.name);
+  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return;
+  std::string nearest = nearest_name(argv[1], names);
+  fail(ErrorKind::user, "unknown verb {}. {}", quoted_for_message(argv[1]),
+       nearest.empty() ? "`reprise --help` lists the verbs" : "nearest is " + nearest);
+}
+
+int run_parsed(Program& program) {
+  for (std::size_t i = 0; i < program.commands.size(); ++i) {
+    if (program.commands[i]->parsed()) return program.actions[i]();
+  }
+  std::fputs(program.app.help().c_str(), stderr);
+  return 2;
+}
+
+int parse_and_run(int argc, const char* const* argv) {
+  Program program;
+  build(program);
+  refuse_unknown_verb(program, argc, argv);
+  try {
+    program.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.app.exit(error);  // --help, --version
+    std::string verb =
+        program.app.get_subcommands().empty() ? "" : " " + program.app.get_subcommands().front()->get_name();
+    fail(ErrorKind::user, "{}. `reprise{} --help` shows what it takes", error.what(), verb);
+  }
+  return run_parsed(program);
+}
+
+/// Output that did not reach its end (a full disk behind a redirection) is a failure, whatever the verb says.
+int close_output(int code) {
+  bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!lost || code != 0) return code;
+  print_error("io", "cannot write all of the standard output");
+  return 1;
+}
+
+}  // namespace
+
+int run_program(int argc, const char* const* argv) {
+  try {
+    install_stop_handler();
+    set_command_line(argc, argv);
+    return close_output(parse_and_run(argc, argv));
+  } catch (const Error& error) {
+    std::fflush(stdout);
+    print_error(to_string(error.kind()), error.what());
+    return exit_code(error.kind());
+  } catch (const std::bad_alloc&) {
+    print_error("memory", "the machine has no memory left for this run");
+  } catch (const std::exception& error) {
+    print_error("internal", error.what());
+  }
+  return 1;
+}
+
+}  // namespace reprise

@@ -1,0 +1,21 @@
+// The verbs of the program, in the order `reprise --help` lists them. A verb is one file, NAME.cpp beside this one with
+// a function `Verb NAME_verb()`, and one line here.
+#include "tools/cli/verb.h"
+
+#define REPRISE_VERBS(verb) verb(config)
+
+namespace reprise {
+
+#define REPRISE_DECLARE(name) Verb name##_verb();
+REPRISE_VERBS(REPRISE_DECLARE)
+#undef REPRISE_DECLARE
+
+std::vector<Verb> all_verbs() {
+  return {
+#define REPRISE_LIST(name) name##_verb(),
+      REPRISE_VERBS(REPRISE_LIST)
+#undef REPRISE_LIST
+  };
+}
+
+}  // namespace reprise
