@@ -1,5 +1,5 @@
-// Reductions over one axis or all: sum, mean, max. Sums are added up in fixed blocks, in double between blocks, so the
-// bits depend neither on the number of threads nor on the strides of the operand.
+// Reductions over one axis or all: sum, mean, max. Sums are added up in fixed blocks, in double between blocks, so that
+// they are exact to a few roundings and have the same bits for any number of threads.
 #pragma once
 
 #include "autograd/op.h"
