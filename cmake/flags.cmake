@@ -19,8 +19,8 @@ set(cxx_flags -Wall -Wextra -fno-math-errno -fno-trapping-math -fopenmp-simd)
 # Contracts are written with designated initialisers, and members left out have their defaults.
 list(APPEND cxx_flags -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
-  # These three report paths inside the standard library and Eigen that cannot be taken.
-  list(APPEND cxx_flags -Wno-array-bounds -Wno-stringop-overflow -Wno-maybe-uninitialized)
+  # These report paths inside the standard library and Eigen that cannot be taken.
+  list(APPEND cxx_flags -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict -Wno-maybe-uninitialized)
 endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND cxx_flags -march=x86-64-v3)
