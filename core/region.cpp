@@ -110,10 +110,14 @@ Region Region::block(std::int64_t offset, const Shape& shape, const Strides& str
       at += (shape[k] - 1) * stride;
       stride = -stride;
     }
-    if (shape[k] > 1 && stride > 0) axes[static_cast<std::size_t>(rank++)] = {shape[k], stride};
+    if (shape[k] == 1 || stride == 0) continue;
+    // The set of bytes does not depend on the order of the axes: the smallest stride goes innermost.
+    int place = rank++;
+    for (; place > 0 && axes[static_cast<std::size_t>(place - 1)].stride > stride; --place) {
+      axes[static_cast<std::size_t>(place)] = axes[static_cast<std::size_t>(place - 1)];
+    }
+    axes[static_cast<std::size_t>(place)] = {shape[k], stride};
   }
-  // The set of bytes does not depend on the order of the axes: the smallest stride goes innermost.
-  std::sort(axes.begin(), axes.begin() + rank, [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
   std::int64_t width = item_bytes;
   int inner = 0;
   while (inner < rank && axes[static_cast<std::size_t>(inner)].stride <= width) {

@@ -64,8 +64,8 @@ Arena::Range::~Range() {
 Arena::Arena(Meter& meter, std::int64_t machine_limit)
     : meter_(meter),
       limit_(machine_limit > 0 ? machine_limit : machine_memory_bytes()),
-      small_(std::min(limit_, kMostRange) / kSmallShare),
-      large_(limit_) {}
+      large_(limit_),
+      small_(large_.placement.capacity() / kSmallShare) {}
 
 Arena::~Arena() = default;
 
@@ -79,7 +79,10 @@ Allocation Arena::allocate(std::int64_t bytes, Category category) {
   std::byte* data = nullptr;
   if (charged <= kSmallBytes) data = place(small_, charged, info);
   if (!data) data = place(large_, charged, info);
-  if (!data) refuse(bytes, category, fmt::format("a machine that gives this process at most {} bytes", limit_));
+  if (!data) {
+    std::int64_t most = std::min(limit_, large_.placement.capacity());
+    refuse(bytes, category, fmt::format("a machine that gives this process at most {} bytes", most));
+  }
   meter_.add(category, charged);
   ASAN_UNPOISON_MEMORY_REGION(data, static_cast<std::size_t>(bytes));
   if (fill_) std::memset(data, 0xff, static_cast<std::size_t>(bytes));

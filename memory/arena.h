@@ -78,7 +78,7 @@ class Arena final : public Allocator {
   Meter& meter_;
   std::int64_t limit_;
   bool fill_ = false;
-  Range small_, large_;
+  Range large_, small_;
 };
 
 }  // namespace reprise
