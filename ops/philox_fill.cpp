@@ -1,0 +1,70 @@
+#include "ops/philox_fill.h"
+
+#include <algorithm>
+
+namespace reprise {
+
+namespace {
+
+constexpr int kLanes = 16;
+
+// kLanes consecutive counter blocks from `block` on, as 4 * kLanes words in order of position. The arithmetic is that
+// of philox4x32 with one array per counter word.
+void fill_blocks(const DrawRange& draw, std::uint64_t block, std::uint32_t* out) {
+  std::uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
+  for (int l = 0; l < kLanes; ++l) {
+    std::uint64_t counter = block + static_cast<std::uint64_t>(l);
+    c0[l] = static_cast<std::uint32_t>(counter);
+    c1[l] = static_cast<std::uint32_t>(counter >> 32);
+    c2[l] = static_cast<std::uint32_t>(draw.id);
+    c3[l] = static_cast<std::uint32_t>(draw.id >> 32);
+  }
+  std::uint32_t k0 = static_cast<std::uint32_t>(draw.seed), k1 = static_cast<std::uint32_t>(draw.seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    for (int l = 0; l < kLanes; ++l) {
+      std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0[l];
+      std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c2[l];
+      c0[l] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[l] ^ k0;
+      c1[l] = static_cast<std::uint32_t>(p1);
+      c2[l] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[l] ^ k1;
+      c3[l] = static_cast<std::uint32_t>(p0);
+    }
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  for (int l = 0; l < kLanes; ++l) {
+    out[4 * l] = c0[l];
+    out[4 * l + 1] = c1[l];
+    out[4 * l + 2] = c2[l];
+    out[4 * l + 3] = c3[l];
+  }
+}
+
+}  // namespace
+
+void fill_words(const DrawRange& draw, std::uint64_t first, std::int64_t count, std::uint32_t* words) {
+  std::uint64_t position = draw.position + first;
+  std::int64_t done = 0;
+  while (done < count) {
+    std::uint64_t at = position + static_cast<std::uint64_t>(done);
+    auto skip = static_cast<std::int64_t>(at % 4);
+    std::int64_t left = count - done;
+    if (skip == 0 && left >= 4 * kLanes) {
+      fill_blocks(draw, at / 4, words + done);
+      done += 4 * kLanes;
+      continue;
+    }
+    std::uint32_t batch[4 * kLanes];
+    if (left <= 4) {  // a full batch would be waste
+      PhiloxWords one = philox_block(draw.seed, draw.id, at / 4);
+      std::copy_n(one.w, 4, batch);
+    } else {
+      fill_blocks(draw, at / 4, batch);
+    }
+    std::int64_t usable = std::min(left, (left <= 4 ? 4 : 4 * kLanes) - skip);
+    std::copy_n(batch + skip, usable, words + done);
+    done += usable;
+  }
+}
+
+}  // namespace reprise
