@@ -92,22 +92,23 @@ ByteStream::ByteStream(const std::filesystem::path& path) {
   archive_read_support_filter_gzip(a);
   archive_read_support_filter_xz(a);
   archive_read_support_format_raw(a);
-  if (archive_read_open_filename(a, path.c_str(), kBlockBytes) != ARCHIVE_OK) {
-    fail(ErrorKind::user, "[archive] cannot open {}: {}", path.string(), reason(a));
-  }
   std::error_code error;
   if (std::filesystem::file_size(path, error) == 0 && !error) {
     state->ended = true;  // libarchive knows no format for nothing
-  } else {
-    ::archive_entry* entry = nullptr;
-    if (archive_read_next_header(a, &entry) != ARCHIVE_OK) state->fail_read();
-    const int filter = archive_filter_code(a, 0);
-    state->gzip = filter == ARCHIVE_FILTER_GZIP;
-    const std::string suffix = path.extension().string();
-    if ((suffix == ".gz" && !state->gzip) || (suffix == ".xz" && filter != ARCHIVE_FILTER_XZ)) {
-      fail(ErrorKind::user, "[archive] expected {} to be compressed as its name ends ({}), got other bytes",
-           path.string(), suffix);
-    }
+    state_ = state.release();
+    return;
+  }
+  if (archive_read_open_filename(a, path.c_str(), kBlockBytes) != ARCHIVE_OK) {
+    fail(ErrorKind::user, "[archive] cannot open {}: {}", path.string(), reason(a));
+  }
+  ::archive_entry* entry = nullptr;
+  if (archive_read_next_header(a, &entry) != ARCHIVE_OK) state->fail_read();
+  const int filter = archive_filter_code(a, 0);
+  state->gzip = filter == ARCHIVE_FILTER_GZIP;
+  const std::string suffix = path.extension().string();
+  if ((suffix == ".gz" && !state->gzip) || (suffix == ".xz" && filter != ARCHIVE_FILTER_XZ)) {
+    fail(ErrorKind::user, "[archive] expected {} to be compressed as its name ends ({}), got other bytes",
+         path.string(), suffix);
   }
   state_ = state.release();
 }

@@ -1,0 +1,64 @@
+// A folder for one test, removed at its end, and files in it.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace reprise::test {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "reprise-test-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());
+    return names;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+using Bytes = std::vector<std::uint8_t>;
+
+inline void write_bytes(const std::filesystem::path& path, const Bytes& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+inline void write_text(const std::filesystem::path& path, const std::string& text) {
+  write_bytes(path, Bytes(text.begin(), text.end()));
+}
+inline Bytes file_bytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return Bytes(std::istreambuf_iterator<char>(file), {});
+}
+inline std::string file_text(const std::filesystem::path& path) {
+  const Bytes bytes = file_bytes(path);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+/// The folder of data shared between checkouts; may be missing.
+inline std::filesystem::path shared_folder() {
+  const char* named = std::getenv("REPRISE_SHARED");
+  return named ? named : std::filesystem::path(REPRISE_SOURCE_DIR) / ".." / "shared";
+}
+
+}  // namespace reprise::test
