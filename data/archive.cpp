@@ -192,8 +192,9 @@ ArchiveMember read_member(::archive* a, TarSource& source, const std::filesystem
   const la_ssize_t got = archive_read_data(a, member.bytes.data(), member.bytes.size());
   if (source.error) std::rethrow_exception(source.error);
   if (got != static_cast<la_ssize_t>(member.bytes.size())) {
-    fail(ErrorKind::user, "[archive] {}: expected {} bytes of {}, the archive ends or breaks before: {}. Fetch it again",
-         path.string(), member.bytes.size(), member.name, reason(a));
+    fail(ErrorKind::user,
+         "[archive] {}: expected {} bytes of {}, the archive ends or breaks before: {}. Fetch it again", path.string(),
+         member.bytes.size(), member.name, reason(a));
   }
   return member;
 }

@@ -51,8 +51,8 @@ struct ArchiveContent {
 /// Says how many of the first bytes of a regular member to read; 0 leaves it out. May throw.
 using ChooseMember = std::function<std::int64_t(const std::string& name, std::int64_t size)>;
 
-/// Walks a tar archive (plain, .gz or .xz) to its end. Errors (user): not a tar archive, corrupt or cut short, more than
-/// `limit` bytes unpacked, more than 10,000 members.
+/// Walks a tar archive (plain, .gz or .xz) to its end. Errors (user): not a tar archive, corrupt or cut short, more
+/// than `limit` bytes unpacked, more than 10,000 members.
 ArchiveContent read_archive(const std::filesystem::path& path, std::int64_t limit, const ChooseMember& choose);
 
 }  // namespace reprise

@@ -13,7 +13,8 @@ constexpr std::uint64_t kAugmentStream = std::uint64_t{0x415547} << 40;  // "AUG
 constexpr float kLuma[3] = {0.299f, 0.587f, 0.114f};
 constexpr float kTwoPi = 6.28318530717958648f;
 
-// Comparisons instead of fmin and fmax, whose rules for NaN keep the compiler from its minimum and maximum instructions.
+// Comparisons instead of fmin and fmax, whose rules for NaN keep the compiler from its minimum and maximum
+// instructions.
 inline float smaller(float a, float b) { return a < b ? a : b; }
 inline float larger(float a, float b) { return a > b ? a : b; }
 inline float clamp01(float v) { return smaller(larger(v, 0.0f), 1.0f); }
@@ -74,7 +75,8 @@ void resized_crop(const AugmentOptions& o, const ViewDraws& d, const std::uint8_
   fill_axis(height, (2.0f * d.place_y() - 1.0f) * (1.0f - height), false, down);
   float image[kImagePixels], row_of[kImageSide];
   for (int c = 0; c < kImageChannels; ++c) {
-    for (int i = 0; i < kImagePixels; ++i) image[i] = static_cast<float>(planes[c * kImagePixels + i]) * (1.0f / 255.0f);
+    for (int i = 0; i < kImagePixels; ++i)
+      image[i] = static_cast<float>(planes[c * kImagePixels + i]) * (1.0f / 255.0f);
     for (int row = 0; row < kImageSide; ++row) {
       const float* above = image + down.lo[row] * kImageSide;
       const float* below = image + down.hi[row] * kImageSide;
@@ -112,7 +114,6 @@ void pad_crop(const AugmentOptions& o, const ViewDraws& d, const std::uint8_t* p
   }
 }
 
-
 float luma(float r, float g, float b) { return kLuma[0] * r + kLuma[1] * g + kLuma[2] * b; }
 
 /// The chroma plane of YIQ turned by `turns`, as a matrix on RGB. The rows are exact inverses to within f32 rounding:
@@ -139,7 +140,8 @@ void hue_matrix(float turns, float m[3][3]) {
     const double y = kYiq[0][j];
     const double i = cosine * kYiq[1][j] - sine * kYiq[2][j];
     const double q = sine * kYiq[1][j] + cosine * kYiq[2][j];
-    for (int k = 0; k < 3; ++k) m[k][j] = static_cast<float>(kInverse[k][0] * y + kInverse[k][1] * i + kInverse[k][2] * q);
+    for (int k = 0; k < 3; ++k)
+      m[k][j] = static_cast<float>(kInverse[k][0] * y + kInverse[k][1] * i + kInverse[k][2] * q);
   }
 }
 

@@ -26,11 +26,11 @@ enum class Crop : std::uint8_t {
 
 struct AugmentOptions {
   Crop crop = Crop::none;
-  float scale_lo = 0.2f, scale_hi = 1.0f;             // area of the rectangle, part of the image
+  float scale_lo = 0.2f, scale_hi = 1.0f;                // area of the rectangle, part of the image
   float ratio_lo = 3.0f / 4.0f, ratio_hi = 4.0f / 3.0f;  // width over height, uniform in its logarithm
   int pad = 4;
   float flip_probability = 0.5f;
-  float jitter_probability = 0.0f;  // of the four below, together
+  float jitter_probability = 0.0f;                              // of the four below, together
   float brightness = 0.4f, contrast = 0.4f, saturation = 0.4f;  // factor from 1 - s to 1 + s
   float hue = 0.1f;                                             // turns, either way
   float grayscale_probability = 0.0f;

@@ -53,8 +53,10 @@ std::vector<std::string> parse_names(const std::vector<std::uint8_t>& bytes, int
     line.clear();
   };
   for (const std::uint8_t byte : bytes) {
-    if (byte == '\n') end_line();
-    else line.push_back(static_cast<char>(byte));
+    if (byte == '\n')
+      end_line();
+    else
+      line.push_back(static_cast<char>(byte));
   }
   end_line();
   if (static_cast<int>(names.size()) != count) {
@@ -65,7 +67,8 @@ std::vector<std::string> parse_names(const std::vector<std::uint8_t>& bytes, int
 
 /// The size of a records file, known before all of it is read.
 void check_size(std::int64_t bytes, const std::string& where) {
-  if (bytes == 0) fail(ErrorKind::user, "[cifar100] expected records of {} bytes in {}, got an empty file", kRecordBytes, where);
+  if (bytes == 0)
+    fail(ErrorKind::user, "[cifar100] expected records of {} bytes in {}, got an empty file", kRecordBytes, where);
   if (bytes > kMaxFileBytes) {
     fail(ErrorKind::user, "[cifar100] expected at most {} bytes ({} records) in {}, got {}", kMaxFileBytes, kMaxRecords,
          where, bytes);
@@ -79,9 +82,7 @@ void check_size(std::int64_t bytes, const std::string& where) {
   }
 }
 
-std::int64_t first_bytes(std::int64_t limit) {
-  return limit < 0 || limit > kMaxRecords ? -1 : limit * kRecordBytes;
-}
+std::int64_t first_bytes(std::int64_t limit) { return limit < 0 || limit > kMaxRecords ? -1 : limit * kRecordBytes; }
 
 ImageSet take_records(std::vector<std::uint8_t> bytes, const std::string& where) {
   ImageSet set{std::move(bytes)};
@@ -129,8 +130,8 @@ Dataset read_folder(const fs::path& folder, std::int64_t limit) {
   const auto train = find_file(folder, kTrainFile);
   const auto test = find_file(folder, kTestFile);
   if (!train || !test) {
-    fail(ErrorKind::user, "[cifar100] expected {} and {} (plain, .xz or .gz) in {}, found {}. {}", kTrainFile, kTestFile,
-         folder.string(), join(list_folder(folder), 10), kHowToGet);
+    fail(ErrorKind::user, "[cifar100] expected {} and {} (plain, .xz or .gz) in {}, found {}. {}", kTrainFile,
+         kTestFile, folder.string(), join(list_folder(folder), 10), kHowToGet);
   }
   Dataset set;
   set.fine_names = read_names(folder / kFineFile, "class", kFineLabels);
@@ -154,7 +155,8 @@ Dataset read_tar(const fs::path& path, std::int64_t limit) {
       if (seen[i]++ > 0) fail(ErrorKind::user, "[cifar100] expected one {} in {}, got two", base, path.string());
       if (i >= 2) {
         if (size > kMaxNameFileBytes) {
-          fail(ErrorKind::user, "[cifar100] expected at most {} bytes in {}, got {}", kMaxNameFileBytes, where(name), size);
+          fail(ErrorKind::user, "[cifar100] expected at most {} bytes in {}, got {}", kMaxNameFileBytes, where(name),
+               size);
         }
         return size;
       }
@@ -177,8 +179,8 @@ Dataset read_tar(const fs::path& path, std::int64_t limit) {
     if (base == kCoarseFile) set.coarse_names = parse_names(member.bytes, kCoarseLabels, where(member.name));
   }
   if (set.train.size() == 0 || set.test.size() == 0) {
-    fail(ErrorKind::user, "[cifar100] expected {} and {} with records in {}, found in it: {}. {}", kTrainFile, kTestFile,
-         path.string(), join(content.names, 10), kHowToGet);
+    fail(ErrorKind::user, "[cifar100] expected {} and {} with records in {}, found in it: {}. {}", kTrainFile,
+         kTestFile, path.string(), join(content.names, 10), kHowToGet);
   }
   set.origin = path.string();
   return set;
@@ -210,7 +212,8 @@ Dataset read_cifar100(const fs::path& path, std::int64_t limit) {
   if (status.type() == fs::file_type::regular) {
     const std::string name = path.filename().string();
     if (name.starts_with(kTrainFile) || name.starts_with(kTestFile)) {
-      fail(ErrorKind::user, "[cifar100] expected a folder or an archive, got the file {}. Name the folder that holds {} and {}",
+      fail(ErrorKind::user,
+           "[cifar100] expected a folder or an archive, got the file {}. Name the folder that holds {} and {}",
            path.string(), kTrainFile, kTestFile);
     }
     return read_tar(path, limit);

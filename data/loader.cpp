@@ -50,7 +50,8 @@ Loader::Loader(const ImageSet& images, const LoaderOptions& options, Allocator& 
   if (count_ < 1) fail(ErrorKind::user, "[loader] expected at least one image, got none");
   batches_ = options_.drop_last ? count_ / options_.batch : (count_ + options_.batch - 1) / options_.batch;
   if (batches_ < 1) {
-    fail(ErrorKind::user, "[loader] expected at least as many images as a batch holds ({}), got {}. Take a smaller batch",
+    fail(ErrorKind::user,
+         "[loader] expected at least as many images as a batch holds ({}), got {}. Take a smaller batch",
          options_.batch, count_);
   }
   order_.resize(static_cast<std::size_t>(count_));
@@ -144,8 +145,10 @@ void Loader::work(LoaderPosition at) {
     }
     {
       std::lock_guard lock(mutex_);
-      if (error) error_ = error;
-      else made_ = n + 1;
+      if (error)
+        error_ = error;
+      else
+        made_ = n + 1;
     }
     changed_.notify_all();
     if (error) return;

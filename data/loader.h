@@ -1,8 +1,8 @@
 // Batches of augmented images, prepared by a thread of its own while the step runs.
 //
-// A fixed ring of batch slots is allocated once, in the constructor. The thread writes only slots that the step does not
-// hold, through plain pointers; what the step sees of a batch is a function of the options and of its position alone.
-// Callers: trainer, probe, evaluation. All methods belong to the step's thread.
+// A fixed ring of batch slots is allocated once, in the constructor. The thread writes only slots that the step does
+// not hold, through plain pointers; what the step sees of a batch is a function of the options and of its position
+// alone. Callers: trainer, probe, evaluation. All methods belong to the step's thread.
 #pragma once
 
 #include <condition_variable>
@@ -25,13 +25,13 @@ enum class Labels : std::uint8_t { fine, coarse };
 struct LoaderOptions {
   std::uint64_t seed = 0;
   std::int64_t batch = 128;
-  int views = 1;               // 2: two augmentations of each image, for contrastive training
-  bool shuffle = true;         // else in the set's order
-  bool drop_last = true;       // else the last batch of an epoch may be smaller
-  int prefetch = 2;            // batches prepared ahead; 0: each is made in next(), without a thread
+  int views = 1;          // 2: two augmentations of each image, for contrastive training
+  bool shuffle = true;    // else in the set's order
+  bool drop_last = true;  // else the last batch of an epoch may be smaller
+  int prefetch = 2;       // batches prepared ahead; 0: each is made in next(), without a thread
   Labels labels = Labels::fine;
   AugmentOptions augment;
-  std::int64_t limit = -1;     // only the first images of the set, when >= 0
+  std::int64_t limit = -1;  // only the first images of the set, when >= 0
   /// Called before each batch is made, by the thread that makes it; for tracing. What it throws, next() throws.
   std::function<void(std::int64_t epoch, std::int64_t step)> on_prepare;
 };
@@ -45,9 +45,9 @@ struct LoaderPosition {
 
 /// Valid until the next call of next() or seek().
 struct Batch {
-  Tensor views[2];                         // f32 [size, 32, 32, 3]; the second only with two views
-  Tensor labels;                           // i64 [size]
-  std::span<const std::int32_t> indices;   // places in the set
+  Tensor views[2];                        // f32 [size, 32, 32, 3]; the second only with two views
+  Tensor labels;                          // i64 [size]
+  std::span<const std::int32_t> indices;  // places in the set
   std::int64_t size = 0;
   LoaderPosition position;
 };
@@ -61,8 +61,8 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next batch; goes on from epoch to epoch without an end. The batch handed out before is taken back: its storages
-  /// announce a write of all their bytes, so what a tape still owes of them is preserved first.
+  /// The next batch; goes on from epoch to epoch without an end. The batch handed out before is taken back: its
+  /// storages announce a write of all their bytes, so what a tape still owes of them is preserved first.
   const Batch& next();
   /// Images, and batches, of one epoch.
   std::int64_t images_per_epoch() const { return count_; }

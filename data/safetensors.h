@@ -44,9 +44,9 @@ struct SafetensorsInfo {
 
 class SafetensorsFile {
  public:
-  /// Opens and checks. Errors (user): missing, not such a file, header longer than the file or than 16 MiB, broken JSON,
-  /// a name twice, an unknown dtype, a shape that does not fit its bytes, offsets that overlap, leave a gap or lie outside,
-  /// a file cut short or with bytes added.
+  /// Opens and checks. Errors (user): missing, not such a file, header longer than the file or than 16 MiB, broken
+  /// JSON, a name twice, an unknown dtype, a shape that does not fit its bytes, offsets that overlap, leave a gap or
+  /// lie outside, a file cut short or with bytes added.
   explicit SafetensorsFile(const std::filesystem::path& path);
   ~SafetensorsFile();
   SafetensorsFile(const SafetensorsFile&) = delete;

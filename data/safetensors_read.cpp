@@ -25,11 +25,11 @@ struct TypeRow {
   std::int64_t bytes;
   std::optional<DType> dtype;
 };
-constexpr TypeRow kTypes[] = {
-    {"F32", 4, DType::f32},     {"F64", 8, DType::f64},      {"BF16", 2, DType::bf16},    {"I32", 4, DType::i32},
-    {"I64", 8, DType::i64},     {"U8", 1, DType::u8},        {"BOOL", 1, DType::boolean}, {"F16", 2, std::nullopt},
-    {"I8", 1, std::nullopt},    {"I16", 2, std::nullopt},    {"U16", 2, std::nullopt},    {"U32", 4, std::nullopt},
-    {"U64", 8, std::nullopt},   {"F8_E5M2", 1, std::nullopt}, {"F8_E4M3", 1, std::nullopt}};
+constexpr TypeRow kTypes[] = {{"F32", 4, DType::f32},      {"F64", 8, DType::f64},       {"BF16", 2, DType::bf16},
+                              {"I32", 4, DType::i32},      {"I64", 8, DType::i64},       {"U8", 1, DType::u8},
+                              {"BOOL", 1, DType::boolean}, {"F16", 2, std::nullopt},     {"I8", 1, std::nullopt},
+                              {"I16", 2, std::nullopt},    {"U16", 2, std::nullopt},     {"U32", 4, std::nullopt},
+                              {"U64", 8, std::nullopt},    {"F8_E5M2", 1, std::nullopt}, {"F8_E4M3", 1, std::nullopt}};
 
 const TypeRow* find_type(const std::string& name) {
   for (const TypeRow& row : kTypes) {
@@ -109,7 +109,9 @@ SafetensorsInfo parse_entry(const json& item, const std::string& where) {
   bool overflow = false;
   for (const json& extent : item["shape"]) {
     const std::int64_t n = whole_number(extent);
-    if (n < 0) fail(ErrorKind::user, "[safetensors] {}: expected whole numbers of at least 0 in shape, got {}", where, extent.dump());
+    if (n < 0)
+      fail(ErrorKind::user, "[safetensors] {}: expected whole numbers of at least 0 in shape, got {}", where,
+           extent.dump());
     info.shape.push_back(n);
     overflow |= __builtin_mul_overflow(bytes, n, &bytes);
   }
@@ -121,7 +123,8 @@ SafetensorsInfo parse_entry(const json& item, const std::string& where) {
 }
 
 /// The tensors must cover the data exactly: sorted by place, each begins where the one before ended.
-void check_layout(const std::map<std::string, SafetensorsInfo>& tensors, std::int64_t data_bytes, const std::string& file) {
+void check_layout(const std::map<std::string, SafetensorsInfo>& tensors, std::int64_t data_bytes,
+                  const std::string& file) {
   std::vector<std::pair<const std::string*, const SafetensorsInfo*>> order;
   for (const auto& [name, info] : tensors) order.emplace_back(&name, &info);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
@@ -132,16 +135,18 @@ void check_layout(const std::map<std::string, SafetensorsInfo>& tensors, std::in
     if (info->end > data_bytes) {
       fail(ErrorKind::user,
            "[safetensors] {}: tensor {} lies at bytes {} to {} of the data, but the file has only {}. It was cut short "
-           "or its header is wrong", file, *name, info->begin, info->end, data_bytes);
+           "or its header is wrong",
+           file, *name, info->begin, info->end, data_bytes);
     }
     if (info->begin != at) {
-      fail(ErrorKind::user, "[safetensors] {}: expected tensor {} to begin at byte {} of the data, got {}: {}", file, *name,
-           at, info->begin, info->begin < at ? "it overlaps the one before" : "there is a gap before it");
+      fail(ErrorKind::user, "[safetensors] {}: expected tensor {} to begin at byte {} of the data, got {}: {}", file,
+           *name, at, info->begin, info->begin < at ? "it overlaps the one before" : "there is a gap before it");
     }
     at = info->end;
   }
   if (at != data_bytes) {
-    fail(ErrorKind::user, "[safetensors] {}: expected {} bytes of data as the header says, got {}", file, at, data_bytes);
+    fail(ErrorKind::user, "[safetensors] {}: expected {} bytes of data as the header says, got {}", file, at,
+         data_bytes);
   }
 }
 
@@ -157,18 +162,22 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   }
   try {
     struct ::stat status {};
-    if (::fstat(descriptor_, &status) != 0) fail(ErrorKind::io, "[safetensors] cannot look at {}: {}", file, std::strerror(errno));
+    if (::fstat(descriptor_, &status) != 0)
+      fail(ErrorKind::io, "[safetensors] cannot look at {}: {}", file, std::strerror(errno));
     if (!S_ISREG(status.st_mode)) fail(ErrorKind::user, "[safetensors] expected a regular file at {}", file);
     const auto size = static_cast<std::int64_t>(status.st_size);
     if (size < 8) fail(ErrorKind::user, "[safetensors] expected at least 8 bytes in {}, got {}", file, size);
     std::uint64_t length = 0;
     read_at(descriptor_, path_, 0, &length, 8);
     if (length > static_cast<std::uint64_t>(size - 8)) {
-      fail(ErrorKind::user, "[safetensors] {}: its header is {} bytes long by its own word, but only {} bytes follow. The file "
-           "was cut short or is no safetensors file", file, length, size - 8);
+      fail(ErrorKind::user,
+           "[safetensors] {}: its header is {} bytes long by its own word, but only {} bytes follow. The file "
+           "was cut short or is no safetensors file",
+           file, length, size - 8);
     }
     if (length > static_cast<std::uint64_t>(kMaxHeaderBytes)) {
-      fail(ErrorKind::user, "[safetensors] {}: expected a header of at most {} bytes, got {}", file, kMaxHeaderBytes, length);
+      fail(ErrorKind::user, "[safetensors] {}: expected a header of at most {} bytes, got {}", file, kMaxHeaderBytes,
+           length);
     }
     std::string header(static_cast<std::size_t>(length), '\0');
     read_at(descriptor_, path_, 8, header.data(), static_cast<std::int64_t>(length));
@@ -187,7 +196,8 @@ void SafetensorsFile::parse(const std::string& header, std::int64_t data_bytes) 
   json root;
   try {
     KeyCheck check;
-    root = json::parse(header, [&](int depth, json::parse_event_t event, json& value) { return check(depth, event, value); });
+    root = json::parse(header,
+                       [&](int depth, json::parse_event_t event, json& value) { return check(depth, event, value); });
   } catch (const std::exception& error) {
     fail(ErrorKind::user, "[safetensors] {}: its header cannot be read: {}", file, error.what());
   }
@@ -199,7 +209,8 @@ void SafetensorsFile::parse(const std::string& header, std::int64_t data_bytes) 
     }
     if (!item.is_object()) fail(ErrorKind::user, "[safetensors] {}: expected __metadata__ to be an object", file);
     for (const auto& [key, value] : item.items()) {
-      if (!value.is_string()) fail(ErrorKind::user, "[safetensors] {}: expected a text for {} in __metadata__", file, key);
+      if (!value.is_string())
+        fail(ErrorKind::user, "[safetensors] {}: expected a text for {} in __metadata__", file, key);
       metadata_.emplace(key, value.get<std::string>());
     }
   }
@@ -211,8 +222,8 @@ const SafetensorsInfo& SafetensorsFile::info(const std::string& name) const {
   if (found != tensors_.end()) return found->second;
   auto near = tensors_.lower_bound(name);
   if (near == tensors_.end() && !tensors_.empty()) --near;
-  fail(ErrorKind::user, "[safetensors] expected a tensor {} in {}, got none of that name among {}{}", name, path_.string(),
-       tensors_.size(), near == tensors_.end() ? "" : "; near it is " + near->first);
+  fail(ErrorKind::user, "[safetensors] expected a tensor {} in {}, got none of that name among {}{}", name,
+       path_.string(), tensors_.size(), near == tensors_.end() ? "" : "; near it is " + near->first);
 }
 
 void SafetensorsFile::read_into(const std::string& name, DType dtype, const Shape& shape, void* out) const {
@@ -222,8 +233,8 @@ void SafetensorsFile::read_into(const std::string& name, DType dtype, const Shap
          safetensors_name(dtype), found.dtype_name);
   }
   if (!std::equal(shape.begin(), shape.end(), found.shape.begin(), found.shape.end())) {
-    fail(ErrorKind::user, "[safetensors] {}, tensor {}: expected shape {}, got {}", path_.string(), name, to_string(shape),
-         shape_text(found.shape));
+    fail(ErrorKind::user, "[safetensors] {}, tensor {}: expected shape {}, got {}", path_.string(), name,
+         to_string(shape), shape_text(found.shape));
   }
   read_at(descriptor_, path_, data_start_ + found.begin, out, found.end - found.begin);
 }

@@ -9,7 +9,8 @@
 
 namespace reprise {
 
-static_assert(std::endian::native == std::endian::little, "the format is little-endian, and bytes are written as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "the format is little-endian, and bytes are written as they lie");
 
 const char* safetensors_name(DType dtype) {
   switch (dtype) {
@@ -37,8 +38,10 @@ std::string make_header(const std::vector<const SafetensorsEntry*>& order,
   std::int64_t offset = 0;
   for (const SafetensorsEntry* e : order) {
     if (e->name == "__metadata__" || !names.insert(e->name).second) {
-      fail(ErrorKind::user, "[safetensors] expected tensor names that differ from each other and from __metadata__, got "
-           "{} for {}", e->name, path);
+      fail(ErrorKind::user,
+           "[safetensors] expected tensor names that differ from each other and from __metadata__, got "
+           "{} for {}",
+           e->name, path);
     }
     const std::int64_t end = offset + bytes_of(*e);
     nlohmann::ordered_json& item = header[e->name];
@@ -63,8 +66,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Safete
                        const std::map<std::string, std::string>& metadata) {
   std::vector<const SafetensorsEntry*> order;
   for (const SafetensorsEntry& e : entries) order.push_back(&e);
-  std::stable_sort(order.begin(), order.end(),
-                   [](auto* a, auto* b) { return size_of(a->dtype) > size_of(b->dtype); });
+  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return size_of(a->dtype) > size_of(b->dtype); });
   const std::string header = make_header(order, metadata, path.string());
   write_file_atomically(path, [&](FileWriter& file) {
     const auto length = static_cast<std::uint64_t>(header.size());

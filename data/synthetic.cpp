@@ -19,10 +19,11 @@ static_assert(std::size(internal::kPaintTexture) == kTextures);
 static_assert(std::size(internal::kTextureNames) == kTextures);
 
 constexpr std::int64_t kMaxImages = 1'000'000;
-// Stream ids of this file: far from those of augmentation and shuffling. The split and the index follow in the low bits.
-constexpr std::uint64_t kImageStream = std::uint64_t{0x53594e} << 40;   // "SYN"
-constexpr std::uint64_t kLabelStream = std::uint64_t{0x53594c} << 40;   // "SYL"
-constexpr std::uint64_t kNoiseStream = std::uint64_t{0x53595a} << 40;   // "SYZ"
+// Stream ids of this file: far from those of augmentation and shuffling. The split and the index follow in the low
+// bits.
+constexpr std::uint64_t kImageStream = std::uint64_t{0x53594e} << 40;  // "SYN"
+constexpr std::uint64_t kLabelStream = std::uint64_t{0x53594c} << 40;  // "SYL"
+constexpr std::uint64_t kNoiseStream = std::uint64_t{0x53595a} << 40;  // "SYZ"
 
 std::uint64_t stream_of(std::uint64_t base, int split, std::int64_t index) {
   return base | static_cast<std::uint64_t>(split) << 32 | static_cast<std::uint64_t>(index);
@@ -222,7 +223,8 @@ Dataset make_synthetic(const SyntheticOptions& options) {
   make_split(0, options.train, set.train);
   make_split(1, options.test, set.test);
   for (const char* figure : internal::kTextureNames) {
-    for (const char* ground : internal::kTextureNames) set.fine_names.push_back(fmt::format("{}_on_{}", figure, ground));
+    for (const char* ground : internal::kTextureNames)
+      set.fine_names.push_back(fmt::format("{}_on_{}", figure, ground));
     for (const char* half : {"a", "b"}) set.coarse_names.push_back(fmt::format("{}_on_half_{}", figure, half));
   }
   set.origin = fmt::format("synthetic images, seed {}", options.seed);

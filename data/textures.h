@@ -23,7 +23,8 @@ inline float wave(float t) {
   return v * (1.5f - 0.5f * v * v);
 }
 
-// Comparisons instead of fmin and fmax, whose rules for NaN keep the compiler from its minimum and maximum instructions.
+// Comparisons instead of fmin and fmax, whose rules for NaN keep the compiler from its minimum and maximum
+// instructions.
 inline float smaller(float a, float b) { return a < b ? a : b; }
 inline float larger(float a, float b) { return a > b ? a : b; }
 inline float clamp_to(float v, float lo, float hi) { return smaller(larger(v, lo), hi); }
@@ -42,12 +43,12 @@ inline float turns(float x, float y) {
 
 /// How one texture is placed in one picture.
 struct TexturePose {
-  float cos_turn, sin_turn;    // small turn about the picture's middle
-  float scale;                 // on the coordinates: below 1 makes the pattern larger
-  float phase_x, phase_y;      // shift, in pixels
+  float cos_turn, sin_turn;  // small turn about the picture's middle
+  float scale;               // on the coordinates: below 1 makes the pattern larger
+  float phase_x, phase_y;    // shift, in pixels
   float bend, bend_period, bend_phase;
-  float centre_x, centre_y;    // of rings and spokes
-  float cloud[5][3];           // five plane waves (frequency x and y, phase) of the cloud texture
+  float centre_x, centre_y;  // of rings and spokes
+  float cloud[5][3];         // five plane waves (frequency x and y, phase) of the cloud texture
 };
 
 struct Point {
@@ -113,9 +114,16 @@ void paint(const TexturePose& t, float* out) {
 }
 
 using PaintTexture = void (*)(const TexturePose&, float*);
-constexpr PaintTexture kPaintTexture[] = {
-    paint<HorizontalStripes>, paint<VerticalStripes>, paint<DiagonalStripes>, paint<Checks>, paint<Dots>,
-    paint<Rings>,             paint<Spokes>,          paint<Zigzag>,          paint<Clouds>, paint<Lattice>};
+constexpr PaintTexture kPaintTexture[] = {paint<HorizontalStripes>,
+                                          paint<VerticalStripes>,
+                                          paint<DiagonalStripes>,
+                                          paint<Checks>,
+                                          paint<Dots>,
+                                          paint<Rings>,
+                                          paint<Spokes>,
+                                          paint<Zigzag>,
+                                          paint<Clouds>,
+                                          paint<Lattice>};
 constexpr const char* kTextureNames[] = {"horizontal", "vertical", "diagonal", "checks", "dots",
                                          "rings",      "spokes",   "zigzag",   "clouds", "lattice"};
 

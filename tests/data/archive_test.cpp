@@ -100,9 +100,10 @@ TEST(ReadArchive, ChoosesMembersAndListsAll) {
   const Bytes bytes = noise(100'000);
   for (const Filter filter : {Filter::none, Filter::gzip, Filter::xz}) {
     make_tar(folder / "a.tar", filter, {{"x/one", bytes}, {"two", {1, 2, 3}}, {"empty", {}}});
-    const ArchiveContent content = read_archive(folder / "a.tar", 1 << 20, [](const std::string& name, std::int64_t size) {
-      return name == "x/one" ? std::int64_t{10} : name == "two" ? size : 0;
-    });
+    const ArchiveContent content =
+        read_archive(folder / "a.tar", 1 << 20, [](const std::string& name, std::int64_t size) {
+          return name == "x/one" ? std::int64_t{10} : name == "two" ? size : 0;
+        });
     EXPECT_EQ(content.names, (std::vector<std::string>{"x/one", "two", "empty"}));
     ASSERT_EQ(content.members.size(), 2u);
     EXPECT_EQ(content.members[0].size, 100'000);

@@ -36,7 +36,8 @@ std::vector<float> augmented(const AugmentOptions& options, const AugmentKey& ke
 
 /// Undoes the normalising: value of channel c at a pixel, in units of full white.
 double light(const std::vector<float>& image, int row, int column, int c) {
-  return static_cast<double>(image[static_cast<std::size_t>((row * kImageSide + column) * 3 + c)]) * kChannelStd[static_cast<std::size_t>(c)] +
+  return static_cast<double>(image[static_cast<std::size_t>((row * kImageSide + column) * 3 + c)]) *
+             kChannelStd[static_cast<std::size_t>(c)] +
          kChannelMean[static_cast<std::size_t>(c)];
 }
 
@@ -50,7 +51,8 @@ struct Reference {
   Reference(const AugmentOptions& o, const AugmentKey& key, const std::uint8_t* planes) : rgb(kImageBytes) {
     for (int k = 0; k < 12; ++k) {
       const std::uint64_t position = static_cast<std::uint64_t>((key.epoch * 4 + key.view) * 16 + k);
-      u[k] = uniform_from_word(philox_word(key.seed, (std::uint64_t{0x415547} << 40) + static_cast<std::uint64_t>(key.index), position));
+      u[k] = uniform_from_word(
+          philox_word(key.seed, (std::uint64_t{0x415547} << 40) + static_cast<std::uint64_t>(key.index), position));
     }
     crop(o, planes);
     if (u[5] < o.jitter_probability) jitter(o);
@@ -207,7 +209,8 @@ TEST(Augment, EvaluationOnlyNormalises) {
   to_float(planes, plain.data());
   EXPECT_EQ(plain, augmented(AugmentOptions::evaluation(), {1, 2, 3, 0}, planes));
   for (int p = 0; p < kImagePixels; ++p) {
-    for (int c = 0; c < 3; ++c) ASSERT_NEAR(light(plain, p / 32, p % 32, c), planes[c * kImagePixels + p] / 255.0, 1e-6);
+    for (int c = 0; c < 3; ++c)
+      ASSERT_NEAR(light(plain, p / 32, p % 32, c), planes[c * kImagePixels + p] / 255.0, 1e-6);
   }
 }
 
@@ -227,7 +230,10 @@ TEST(Augment, OptionsOutOfRangeAreNamed) {
     change(options);
     expect_error(ErrorKind::config, {name}, [&] { options.validate(); });
   };
-  expect_named("scale_lo", [](auto& o) { o.scale_lo = 0.9f; o.scale_hi = 0.5f; });
+  expect_named("scale_lo", [](auto& o) {
+    o.scale_lo = 0.9f;
+    o.scale_hi = 0.5f;
+  });
   expect_named("scale_hi", [](auto& o) { o.scale_hi = 1.5f; });
   expect_named("ratio_lo", [](auto& o) { o.ratio_lo = -1.0f; });
   expect_named("pad", [](auto& o) { o.pad = 33; });
@@ -246,7 +252,8 @@ TEST(Augment, OneImageTakesWellUnderAMillisecond) {
   double best = 1e9;
   for (int round = 0; round < 5; ++round) {
     const auto start = std::chrono::steady_clock::now();
-    for (std::int64_t i = 0; i < 100; ++i) augment_image(AugmentOptions::contrastive(), {1, round, i, 0}, images().planes(i), out.data());
+    for (std::int64_t i = 0; i < 100; ++i)
+      augment_image(AugmentOptions::contrastive(), {1, round, i, 0}, images().planes(i), out.data());
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 100);
   }
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

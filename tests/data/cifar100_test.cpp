@@ -108,7 +108,8 @@ TEST(Cifar100, AFolderWithoutTheFilesListsWhatIsThere) {
 
 TEST(Cifar100, AWrongArchiveListsWhatIsInIt) {
   TempFolder folder;
-  make_tar(folder / "cifar-100-python.tar.gz", Filter::gzip, {{"cifar-100-python/train", {1}}, {"cifar-100-python/meta", {2}}});
+  make_tar(folder / "cifar-100-python.tar.gz", Filter::gzip,
+           {{"cifar-100-python/train", {1}}, {"cifar-100-python/meta", {2}}});
   expect_error(ErrorKind::user, {"train.bin", "cifar-100-python/train", "cifar-100-python/meta", "binary"},
                [&] { read_cifar100(folder / "cifar-100-python.tar.gz"); });
   expect_error(ErrorKind::user, {"tar archive"}, [&] {
@@ -194,7 +195,8 @@ TEST(Cifar100, AWrongNumberOfLabelNamesIsRefused) {
   TempFolder folder;
   write_cifar100(small_set(), folder.path());
   write_text(folder / "coarse_label_names.txt", "one\ntwo\r\n\n");
-  expect_error(ErrorKind::user, {"20 label names", "coarse_label_names.txt", "got 2"}, [&] { read_cifar100(folder.path()); });
+  expect_error(ErrorKind::user, {"20 label names", "coarse_label_names.txt", "got 2"},
+               [&] { read_cifar100(folder.path()); });
 }
 
 std::string sha256(const Bytes& bytes, const std::filesystem::path& result) {
@@ -226,8 +228,10 @@ TEST(Cifar100, ReadsTheRealSet) {
   EXPECT_EQ(set.fine_names[0], "apple");
   EXPECT_EQ(set.coarse_names[0], "aquatic_mammals");
   TempFolder folder;
-  EXPECT_EQ(sha256(set.train.records, folder / "sum"), "2c47ce9922ff241ebde73089b72ad0273e4b07e438bebc4a5cd23a2c4f8e7f7e");
-  EXPECT_EQ(sha256(set.test.records, folder / "sum"), "e685f15745c31f2e12cef79be67f3d48cf67acf68b63b8eb9a5b824b6f17ef2b");
+  EXPECT_EQ(sha256(set.train.records, folder / "sum"),
+            "2c47ce9922ff241ebde73089b72ad0273e4b07e438bebc4a5cd23a2c4f8e7f7e");
+  EXPECT_EQ(sha256(set.test.records, folder / "sum"),
+            "e685f15745c31f2e12cef79be67f3d48cf67acf68b63b8eb9a5b824b6f17ef2b");
 }
 
 }  // namespace

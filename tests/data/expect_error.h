@@ -17,7 +17,8 @@ inline void expect_error(ErrorKind kind, std::initializer_list<std::string> word
   } catch (const Error& error) {
     EXPECT_EQ(to_string(error.kind()), std::string(to_string(kind))) << error.what();
     for (const std::string& word : words) {
-      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << "no \"" << word << "\" in: " << error.what();
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos)
+          << "no \"" << word << "\" in: " << error.what();
     }
     return;
   }

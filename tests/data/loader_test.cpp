@@ -29,11 +29,13 @@ class CountingAllocator final : public Allocator {
     EXPECT_EQ(category, Category::data);
     ++calls;
     live += round_up_64(bytes);
-    return {static_cast<std::byte*>(::operator new(static_cast<std::size_t>(round_up_64(bytes)), std::align_val_t{64})), round_up_64(bytes)};
+    return {
+        static_cast<std::byte*>(::operator new (static_cast<std::size_t>(round_up_64(bytes)), std::align_val_t{64})),
+        round_up_64(bytes)};
   }
   void release(const Allocation& allocation, Category) noexcept override {
     live -= allocation.charged;
-    ::operator delete(allocation.data, std::align_val_t{64});
+    ::operator delete (allocation.data, std::align_val_t{64});
   }
   int calls = 0;
   std::int64_t live = 0;
@@ -175,7 +177,8 @@ TEST(Loader, LabelsAndPixelsBelongToTheirIndices) {
         const std::int32_t index = batch.indices[i];
         EXPECT_EQ(batch.labels[i], labels == Labels::fine ? images().fine(index) : images().coarse(index));
         to_float(images().planes(index), want.data());
-        EXPECT_TRUE(std::equal(want.begin(), want.end(), batch.views[0].begin() + static_cast<std::ptrdiff_t>(i) * kImageFloats));
+        EXPECT_TRUE(std::equal(want.begin(), want.end(),
+                               batch.views[0].begin() + static_cast<std::ptrdiff_t>(i) * kImageFloats));
       }
     }
   }
@@ -249,7 +252,8 @@ TEST(Loader, TheHeldBatchStaysAsItIsWhileOthersAreMade) {
   Loader loader(images(), options, allocator);
   const Batch& batch = loader.next();
   const Seen before = look(batch);
-  for (int waited = 0; prepared < 3 && waited < 5000; ++waited) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int waited = 0; prepared < 3 && waited < 5000; ++waited)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(prepared, 3);  // prefetch went ahead as far as the ring allows, and not into the held slot
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(prepared, 3);
@@ -293,7 +297,8 @@ TEST(Loader, CanBeDestroyedAtAnyMoment) {
 
 TEST(Loader, RefusesOptionsThatCannotWork) {
   CountingAllocator allocator;
-  const auto expect_refused = [&](std::initializer_list<std::string> words, const std::function<void(LoaderOptions&)>& change) {
+  const auto expect_refused = [&](std::initializer_list<std::string> words,
+                                  const std::function<void(LoaderOptions&)>& change) {
     LoaderOptions options = contrastive(0);
     change(options);
     expect_error(ErrorKind::user, words, [&] { Loader loader(images(), options, allocator); });

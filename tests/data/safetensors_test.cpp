@@ -43,14 +43,10 @@ TEST(Safetensors, EveryDtypeComesBackWithShapesAndMetadata) {
   const std::vector<std::uint8_t> u8 = {1, 2, 255};
   const bool flags[2] = {true, false};
   const std::vector<SafetensorsEntry> entries = {
-      {"u8", DType::u8, {3}, u8.data()},
-      {"encoder.stem.weight", DType::f32, {2, 3}, f32.data()},
-      {"scalar", DType::f64, {}, f64.data()},
-      {"bf16", DType::bf16, {3, 1}, bf16.data()},
-      {"i32", DType::i32, {2}, i32.data()},
-      {"i64", DType::i64, {1, 2}, i64.data()},
-      {"flags", DType::boolean, {2}, flags},
-      {"none", DType::f32, {0, 4}, nullptr}};
+      {"u8", DType::u8, {3}, u8.data()},      {"encoder.stem.weight", DType::f32, {2, 3}, f32.data()},
+      {"scalar", DType::f64, {}, f64.data()}, {"bf16", DType::bf16, {3, 1}, bf16.data()},
+      {"i32", DType::i32, {2}, i32.data()},   {"i64", DType::i64, {1, 2}, i64.data()},
+      {"flags", DType::boolean, {2}, flags},  {"none", DType::f32, {0, 4}, nullptr}};
   write_safetensors(folder / "a.safetensors", entries, {{"step", "12"}, {"quote\"d", "Zürich"}});
 
   const SafetensorsFile file(folder / "a.safetensors");
@@ -82,12 +78,15 @@ TEST(Safetensors, ReadingChecksNameDtypeAndShape) {
   write_safetensors(folder / "a.safetensors", entries);
   const SafetensorsFile file(folder / "a.safetensors");
   std::vector<double> out(6);
-  expect_error(ErrorKind::user, {"queue.kexs", "a.safetensors", "queue.keys"},
-               [&] { file.read_into("queue.kexs", DType::f32, {2, 3}, out.data()); });
-  expect_error(ErrorKind::user, {"queue.keys", "a.safetensors", "F64", "F32"},
-               [&] { file.read_into("queue.keys", DType::f64, {2, 3}, out.data()); });
-  expect_error(ErrorKind::user, {"queue.keys", "a.safetensors", "[3, 2]", "[2, 3]"},
-               [&] { file.read_into("queue.keys", DType::f32, {3, 2}, out.data()); });
+  expect_error(ErrorKind::user, {"queue.kexs", "a.safetensors", "queue.keys"}, [&] {
+    file.read_into("queue.kexs", DType::f32, {2, 3}, out.data());
+  });
+  expect_error(ErrorKind::user, {"queue.keys", "a.safetensors", "F64", "F32"}, [&] {
+    file.read_into("queue.keys", DType::f64, {2, 3}, out.data());
+  });
+  expect_error(ErrorKind::user, {"queue.keys", "a.safetensors", "[3, 2]", "[2, 3]"}, [&] {
+    file.read_into("queue.keys", DType::f32, {3, 2}, out.data());
+  });
 }
 
 TEST(Safetensors, WritingRefusesNamesThatCannotBeToldApart) {
@@ -113,16 +112,21 @@ TEST(Safetensors, WrongHeadersAreRefusedWithFileAndTensor) {
   const std::string f = "bad.safetensors";
   expect_refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 4, {f, "tensor a", "cut short"});
   expect_refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 12, {f, "expected 8 bytes", "12"});
-  expect_refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[4],"data_offsets":[6,10]}})",
-                 10, {f, "tensor b", "overlaps"});
-  expect_refused(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})",
-                 2, {f, "tensor b", "overlaps"});
-  expect_refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[4],"data_offsets":[9,13]}})",
-                 13, {f, "tensor b", "gap"});
+  expect_refused(
+      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[4],"data_offsets":[6,10]}})",
+      10, {f, "tensor b", "overlaps"});
+  expect_refused(
+      R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 2,
+      {f, "tensor b", "overlaps"});
+  expect_refused(
+      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[4],"data_offsets":[9,13]}})",
+      13, {f, "tensor b", "gap"});
   expect_refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12, {f, "tensor a", "gap"});
   expect_refused(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8, {f, "tensor a", "does not fit"});
-  expect_refused(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}})", 0, {f, "tensor a"});
-  expect_refused(R"({"a":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})", 8, {f, "tensor a", "unknown dtype", "F33"});
+  expect_refused(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,0]}})", 0,
+                 {f, "tensor a"});
+  expect_refused(R"({"a":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})", 8,
+                 {f, "tensor a", "unknown dtype", "F33"});
   expect_refused(R"({"a":{"dtype":7,"shape":[2],"data_offsets":[0,8]}})", 8, {f, "tensor a", "unknown dtype"});
   expect_refused(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8, {f, "tensor a", "-2"});
   expect_refused(R"({"a":{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}})", 8, {f, "tensor a", "whole"});
@@ -133,8 +137,9 @@ TEST(Safetensors, WrongHeadersAreRefusedWithFileAndTensor) {
   expect_refused(R"({"a":{"dtype":"F32","shape":[2]}})", 8, {f, "tensor a", "data_offsets"});
   expect_refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"more":1}})", 8, {f, "tensor a"});
   expect_refused(R"({"a":[1]})", 8, {f, "tensor a", "object"});
-  expect_refused(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
-                 1, {f, "name a", "twice"});
+  expect_refused(
+      R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1,
+      {f, "name a", "twice"});
   expect_refused(R"({"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1, {f, "twice"});
   expect_refused(R"({"__metadata__":{"a":1}})", 0, {f, "__metadata__", "a"});
   expect_refused(R"({"__metadata__":"x"})", 0, {f, "__metadata__"});
@@ -146,7 +151,8 @@ TEST(Safetensors, WrongHeadersAreRefusedWithFileAndTensor) {
 
 TEST(Safetensors, AHeaderLengthBeyondTheFileOrHugeIsRefused) {
   TempFolder folder;
-  const auto expect_length_refused = [&](std::uint64_t length, std::uintmax_t size, std::initializer_list<std::string> words) {
+  const auto expect_length_refused = [&](std::uint64_t length, std::uintmax_t size,
+                                         std::initializer_list<std::string> words) {
     Bytes bytes(8);
     std::memcpy(bytes.data(), &length, 8);
     write_bytes(folder / "a", bytes);
@@ -220,8 +226,8 @@ assert t["w"].dtype == np.float32 and t["w"].tolist() == [[1, 2, 3], [4, 5, 6]]
 assert t["steps"].tolist() == [7, 2**50] and t["flags"].tolist() == [True, False, True]
 with safe_open(d + "/ours", "np") as f:
     assert f.metadata() == {"made": "here"}
-save_file({"a.b": np.arange(6, dtype=np.float64).reshape(3, 2), "h": np.ones(2, np.float16), "n": np.array([3, 4], np.int32)},
-          d + "/theirs", {"k": "v"})
+a = np.arange(6, dtype=np.float64).reshape(3, 2)
+save_file({"a.b": a, "h": np.ones(2, np.float16), "n": np.array([3, 4], np.int32)}, d + "/theirs", {"k": "v"})
 )");
   ASSERT_EQ(std::system((python + " " + (folder / "check.py").string() + " " + folder.path().string()).c_str()), 0);
   const SafetensorsFile theirs(folder / "theirs");
