@@ -166,7 +166,8 @@ void BackwardEngine::differentiate(std::uint32_t index) {
   OpScope scope(tape_.memory().meter(), op.name);
   NodeBackward context(tape_, index);
   context.prepare();
-  op.backward(context);
+  if (Guard* guard = tape_.guard()) guard->backward(context);
+  else op.backward(context);
   context.stage();
   context.commit();
 }

@@ -7,7 +7,7 @@
 namespace reprise {
 
 void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>& operands,
-                 const std::vector<TensorView>& results, bool replay) {
+                 const std::vector<TensorView>& results, bool replay, const GuardedCall* guarded) {
   OpScope scope(memory.meter(), node.op->name);
   ForwardContext context;
   context.op = node.op;
@@ -26,7 +26,8 @@ void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>
   }
   ++node.runs;
   context.run = node.runs;
-  node.op->forward(context);
+  if (guarded) guarded->guard->forward(node, context, guarded->operands, guarded->stream);
+  else node.op->forward(context);
 }
 
 std::size_t Serving::add(const Tensor& tensor, ReadId read) {

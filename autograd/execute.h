@@ -4,15 +4,23 @@
 
 #include <vector>
 
+#include "autograd/guard.h"
 #include "autograd/node.h"
 #include "memory/memory.h"
 
 namespace reprise {
 
+/// What guard mode needs to know about one execution; null where it is off.
+struct GuardedCall {
+  Guard* guard = nullptr;
+  std::vector<GuardOperand> operands;
+  Stream* stream = nullptr;
+};
+
 /// Runs op.forward. `operands` and `results` are positioned as the op numbers them; workspace is taken and returned.
 /// Errors: what the op throws, with the op's name as context.
 void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>& operands,
-                 const std::vector<TensorView>& results, bool replay);
+                 const std::vector<TensorView>& results, bool replay, const GuardedCall* guarded = nullptr);
 
 /// Gathers the operands or saved results of one node and makes the bytes that each of them means available together.
 ///

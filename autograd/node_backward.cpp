@@ -1,6 +1,7 @@
 #include "autograd/node_backward.h"
 
 #include "autograd/array.h"
+#include "autograd/guard_frame.h"
 #include "autograd/lifetime.h"
 #include "core/error.h"
 
@@ -137,6 +138,7 @@ void NodeBackward::make_target(int index) {
     bool fresh_leaf = operand.kind == OperandKind::leaf && !operand.leaf->grad.defined();
     target.tensor = make_tensor(tape_.memory().allocator(), fresh_leaf ? tape_.memory().observer() : nullptr, like.dtype(),
                                 like.shape(), fresh_leaf ? Category::gradients : Category::cotangents);
+    if (tape_.guard()) fill_guard_pattern(target.tensor.view().data, target.tensor.bytes(), like.dtype(), 0);
   }
   target.view = target.tensor.view();
 }

@@ -33,6 +33,7 @@ class NodeBackward final : public BackwardContext {
   void pass(int index, int result) override;
 
  private:
+  friend class Guard;
   struct Target {
     Tensor tensor;
     TensorView view;

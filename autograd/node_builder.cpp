@@ -350,7 +350,29 @@ void NodeBuilder::run() {
     }
   }
   for (const auto& plan : scratch_.results) scratch_.result_views.push_back(plan.tensor.view());
-  run_forward(tape_.memory(), node_, scratch_.operand_views, scratch_.result_views, false);
+  if (!tape_.guard()) {
+    run_forward(tape_.memory(), node_, scratch_.operand_views, scratch_.result_views, false);
+    return;
+  }
+  GuardedCall call{tape_.guard(), {}, options_.stream};
+  describe_for_guard(call);
+  run_forward(tape_.memory(), node_, scratch_.operand_views, scratch_.result_views, false, &call);
+}
+
+/// Values that are inputs may be read whole; of everything else the contract names a region.
+void NodeBuilder::describe_for_guard(GuardedCall& call) {
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    const OperandRecord& operand = record(i);
+    if (operand.kind == OperandKind::absent) continue;
+    bool update = i >= node_.inputs;
+    const Tensor& tensor = update ? scratch_.updates[i - node_.inputs].tensor
+                           : operand.kind == OperandKind::value ? data_.values[operand.value].tensor
+                                                                : operand.tensor;
+    bool whole = update ? scratch_.updates[i - node_.inputs].fresh
+                        : operand.kind == OperandKind::value || tensor.storage().is_constant();
+    if (operand.kind != OperandKind::value) call.guard->watch(tensor.storage_ref());
+    call.operands.push_back({i, tensor.storage().raw(), tensor.storage().bytes(), whole ? tensor.region() : scratch_.regions[i]});
+  }
 }
 
 void NodeBuilder::roll_back() noexcept {

@@ -66,6 +66,7 @@ class NodeBuilder final : public InferContext {
   void plan_updates();
   void announce();
   void run();
+  void describe_for_guard(GuardedCall& call);
   void commit();
   void commit_result(int index, const Tensor& tensor, ValueId root);
   void commit_update(int update);

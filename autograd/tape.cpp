@@ -1,5 +1,6 @@
 #include "autograd/tape.h"
 
+#include "autograd/guard.h"
 #include "autograd/lifetime.h"
 #include "autograd/node_builder.h"
 #include "autograd/segment.h"
@@ -9,7 +10,9 @@
 namespace reprise {
 
 Tape::Tape(Memory& memory, TapeOptions options)
-    : memory_(memory), options_(options), scratch_(std::make_unique<BuilderScratch>()) {}
+    : memory_(memory), options_(options), scratch_(std::make_unique<BuilderScratch>()) {
+  if (options.guard && !memory.is_dry()) guard_ = std::make_unique<Guard>();
+}
 
 Tape::~Tape() { clear(); }
 
@@ -128,6 +131,16 @@ void Handle::destroy(Handle* handle) noexcept {
   delete handle;
 }
 
+// ---- guard mode
+
+void Tape::watch(const StorageRef& storage) {
+  if (guard_) guard_->watch(storage);
+}
+
+void Tape::watch(Stream& stream) {
+  if (guard_) guard_->watch(stream);
+}
+
 // ---- segments
 
 std::uint32_t Tape::begin_segment(std::string_view name) {
@@ -198,6 +211,7 @@ void Tape::clear() {
   data_.segment_stack.clear();
   data_.open_segment = kNone;
   data_.constants.clear();
+  if (guard_) guard_->clear();
 }
 
 }  // namespace reprise

@@ -23,6 +23,7 @@
 
 namespace reprise {
 
+class Guard;
 class Replayer;
 struct BuilderScratch;
 
@@ -85,6 +86,13 @@ class Tape {
   void end_segment(std::span<const ValueId> outputs);
   void abort_segment() noexcept;
 
+  // ---- guard mode (nothing happens where TapeOptions::guard is off)
+  /// Ops that do not name `storage` may neither read nor write it; states and leaves that ops are given are watched anyway.
+  void watch(const StorageRef& storage);
+  /// Kernels may not move the position of `stream` themselves. It must outlive the tape.
+  void watch(Stream& stream);
+  Guard* guard() const { return guard_.get(); }
+
   // ---- for the engine, replay, explain and tests
   Memory& memory() { return memory_; }
   const TapeOptions& options() const { return options_; }
@@ -104,6 +112,7 @@ class Tape {
   TapeOptions options_;
   TapeData data_;
   std::unique_ptr<BuilderScratch> scratch_;
+  std::unique_ptr<Guard> guard_;  // null unless options_.guard
   SegmentPolicy* policy_ = nullptr;
   Replayer* replayer_ = nullptr;
   int no_grad_depth_ = 0;

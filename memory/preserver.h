@@ -60,6 +60,8 @@ class Preserver final : public WriteObserver {
   std::byte* base(ReadId read) const;
   /// The storage's clock when the read was made, and whether any of its bytes have been overwritten since.
   Clock version(ReadId read) const { return reads_[read].clock; }
+  /// All bytes that the read saw, as offsets in its storage.
+  const Region& region(ReadId read) const { return reads_[read].region; }
   bool broken(ReadId read) const { return reads_[read].copy || !reads_[read].pieces.empty(); }
   /// A private copy of the read's bytes: `storage.bytes()` long, undefined outside its region. Opens nothing.
   StorageRef materialise(ReadId read);

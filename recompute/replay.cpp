@@ -20,7 +20,7 @@ class NodeReplay {
     allocate();
     announce();
     NodeRecord& node = data_.nodes[index_];
-    if (!node.op->view) run_forward(tape_.memory(), node, operands_, results_, true);
+    if (!node.op->view) execute(node);
     bind();
   }
 
@@ -32,6 +32,8 @@ class NodeReplay {
   }
 
   void gather();
+  void execute(NodeRecord& node);
+  void describe_for_guard(GuardedCall& call);
   void plan_updates();
   Tensor private_copy(const TensorView& from);
   int uses_here(ValueId id) const;
@@ -72,6 +74,35 @@ void NodeReplay::gather() {
   serving_.serve();
   for (int i = 0; i < count; ++i) {
     if (operand(i).kind != OperandKind::absent && !skips(i)) operands_[i] = serving_.view(at[i]);
+  }
+}
+
+void NodeReplay::execute(NodeRecord& node) {
+  if (!tape_.guard()) {
+    run_forward(tape_.memory(), node, operands_, results_, true);
+    return;
+  }
+  GuardedCall call{tape_.guard(), {}, nullptr};
+  describe_for_guard(call);
+  run_forward(tape_.memory(), node, operands_, results_, true, &call);
+}
+
+/// Of an outside read exactly the owed bytes may be read: the others may be of any version.
+void NodeReplay::describe_for_guard(GuardedCall& call) {
+  for (int i = 0; i < node().inputs + node().updates; ++i) {
+    if (!operands_[i].data) continue;
+    const OperandRecord& from = operand(i);
+    if (i >= node().inputs) {
+      const Tensor& tensor = updated_[i - node().inputs];
+      call.operands.push_back({i, tensor.storage().raw(), tensor.storage().bytes(), tensor.region()});
+      continue;
+    }
+    bool value = from.kind == OperandKind::value;
+    const ValueRecord* record = value ? &data_.values[from.value] : nullptr;
+    const Tensor& tensor = !value ? from.tensor : record->replay.defined() ? record->replay : record->tensor;
+    Region region = !value && from.read != kNoRead ? preserver_.region(from.read) : tensor.region();
+    std::byte* base = operands_[i].data - tensor.offset() * size_of(tensor.dtype());
+    call.operands.push_back({i, base, tensor.storage().bytes(), std::move(region)});
   }
 }
 

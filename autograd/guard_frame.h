@@ -1,0 +1,72 @@
+// GuardFrame: the memory around one guarded kernel, as blocks with the bytes from before it and after its first run.
+// Used by autograd/guard.cpp only.
+//
+// A block is a storage (or the copy of one) that the kernel may be able to reach, or memory that it is given to fill
+// (`fresh`: results, gradients; `scratch`: workspace). Offsets in regions count from the block's base.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/region.h"
+#include "core/tensor.h"
+
+namespace reprise {
+
+struct GuardBlock {
+  std::byte* base = nullptr;
+  std::int64_t bytes = 0;
+  std::string name;        // "input x", "storage 'queue'", "result out"
+  int operand = -1;        // operand of the node, -1 for others
+  DType dtype = DType::f32;
+  Region may_read, may_write;
+  bool fresh = false;
+  bool scratch = false;
+  std::vector<std::byte> before, after;
+};
+
+struct GuardDifference {
+  const GuardBlock* block;
+  Region bytes;
+};
+
+class GuardFrame {
+ public:
+  std::vector<GuardBlock> blocks;
+
+  /// Adds the block unless one with these bytes is there; returns the one that holds `base`.
+  GuardBlock& add(std::byte* base, std::int64_t bytes, std::string name);
+  /// Memory that the kernel fills. Inside another block (memory taken over) it becomes part of that block's may_write.
+  void add_fresh(const TensorView& view, std::string name, bool scratch = false);
+  /// Adds `region`, whose offsets count from `base`, to what may be read or written in the block that holds it.
+  void allow(const std::byte* base, const Region& region, bool read, bool write);
+
+  void save_before();
+  void save_after();
+  /// Blocks as before the kernel; fresh ones filled with pattern `fill`.
+  void reset(int fill);
+  /// Overwrites what may be neither read nor written with NaN patterns: in all blocks, or in `only`.
+  void poison(const GuardBlock* only = nullptr);
+  void restore_before() noexcept;
+  void restore_after() noexcept;
+
+  /// Bytes outside may_write that are not as before.
+  std::optional<GuardDifference> undeclared_write() const;
+  /// Bytes of what may be written that are not as after the first run.
+  std::optional<GuardDifference> difference() const;
+  /// A fresh block with elements that still hold pattern `fill`.
+  std::optional<GuardDifference> unwritten(int fill) const;
+};
+
+/// Fills with a NaN of a payload that no computation makes; integers with a large negative number. Pattern 0 or 1.
+void fill_guard_pattern(std::byte* to, std::int64_t bytes, DType dtype, int pattern);
+
+/// `region` with all offsets moved.
+Region shifted(const Region& region, std::int64_t by);
+
+/// Memory extent of a view, as offsets from view.data.
+Region extent_of(const TensorView& view);
+
+}  // namespace reprise
