@@ -241,7 +241,8 @@ Region subtract(const Region& a, const Region& b) {
     }
     std::size_t untouched = seek(x, i, y[j].lo);
     if (untouched > i) {
-      out.insert(out.end(), x.begin() + static_cast<std::ptrdiff_t>(i), x.begin() + static_cast<std::ptrdiff_t>(untouched));
+      out.insert(out.end(), x.begin() + static_cast<std::ptrdiff_t>(i),
+                 x.begin() + static_cast<std::ptrdiff_t>(untouched));
       i = untouched;
       continue;
     }

@@ -24,7 +24,8 @@ constexpr std::size_t kNamedBlocks = 8;   // live blocks listed in an error
 std::int64_t round_up_step(std::int64_t bytes) { return (bytes + kStep - 1) / kStep * kStep; }
 
 void* map_addresses(std::int64_t bytes) {
-  void* at = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* at =
+      mmap(nullptr, static_cast<std::size_t>(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return at == MAP_FAILED ? nullptr : at;
 }
 
@@ -50,8 +51,8 @@ Arena::Range::Range(std::int64_t wanted) {
     fail(ErrorKind::memory, "[arena] expected {} bytes of addresses, got none. Raise the limit of ulimit -v", capacity);
   }
   mapping_bytes = static_cast<std::size_t>(capacity + 2 * kStep);
-  auto address = reinterpret_cast<std::uintptr_t>(mapping);
-  base = static_cast<std::byte*>(mapping) + (round_up_step(static_cast<std::int64_t>(address)) - static_cast<std::int64_t>(address));
+  auto address = reinterpret_cast<std::int64_t>(mapping);
+  base = static_cast<std::byte*>(mapping) + (round_up_step(address) - address);
   placement = Placement(capacity);
   madvise(base, static_cast<std::size_t>(capacity), MADV_HUGEPAGE);  // advice: it may be refused
 }

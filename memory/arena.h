@@ -2,9 +2,9 @@
 // as it is needed, and never gives any back while it lives, so that a warmed-up step causes no page fault.
 //
 // Blocks are 64-byte aligned, rounded up to 64 bytes and placed at the lowest address that fits (memory/placement.h);
-// small ones live in a range of their own, where they cannot pin holes between large ones. The same sequence of calls gives the same
-// offsets. Not thread-safe by contract: storages belong to the step's thread. Under AddressSanitizer bytes that are
-// not in use are poisoned. Every block must be released before the arena is destroyed.
+// small ones live in a range of their own, where they cannot pin holes between large ones. The same sequence of calls
+// gives the same offsets. Not thread-safe by contract: storages belong to the step's thread. Under AddressSanitizer
+// bytes that are not in use are poisoned. Every block must be released before the arena is destroyed.
 #pragma once
 
 #include <cstdint>

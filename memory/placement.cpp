@@ -8,9 +8,9 @@ namespace reprise {
 // Note: first fit. Of best fit, first fit and their two-ended variants, the lowest address that fits kept the extent
 // closest to the live peak on traces of convolutional steps (activations allocated forward and freed in reverse,
 // workspaces between, with and without replay): it packs what lives long at the bottom and leaves the top to merge.
-// Free runs are in a tree by address in which every node knows the largest run below it, so the first that fits is found
-// on one path. A run that grows or shrinks stays between its neighbours, so most calls only refresh that path. The tree
-// is a treap whose priorities are a hash of the record's number: balanced in expectation, the same in every run.
+// Free runs are in a tree by address in which every node knows the largest run below it, so the first that fits is
+// found on one path. A run that grows or shrinks stays between its neighbours, so most calls only refresh that path.
+// The tree is a treap whose priorities are a hash of the record's number: balanced in expectation, the same every run.
 
 namespace {
 constexpr std::int64_t kGranule = 64;
@@ -58,8 +58,10 @@ void Placement::link_before(Index n, Index next) {
   nodes_[n].before = lower;
   nodes_[n].after = next;
   if (lower != kNone) nodes_[lower].after = n;
-  if (next == kNone) last_ = n;
-  else nodes_[next].before = n;
+  if (next == kNone)
+    last_ = n;
+  else
+    nodes_[next].before = n;
 }
 
 // The tree of free runs.
@@ -75,9 +77,12 @@ void Placement::refresh_from(Index n) {
 }
 
 void Placement::replace_child(Index parent, Index old_child, Index new_child) {
-  if (parent == kNone) root_ = new_child;
-  else if (nodes_[parent].left == old_child) nodes_[parent].left = new_child;
-  else nodes_[parent].right = new_child;
+  if (parent == kNone)
+    root_ = new_child;
+  else if (nodes_[parent].left == old_child)
+    nodes_[parent].left = new_child;
+  else
+    nodes_[parent].right = new_child;
   if (new_child != kNone) nodes_[new_child].up = parent;
 }
 
@@ -108,9 +113,12 @@ void Placement::make_free(Index n) {
     at = node.offset < nodes_[at].offset ? nodes_[at].left : nodes_[at].right;
   }
   node.up = parent;
-  if (parent == kNone) root_ = n;
-  else if (node.offset < nodes_[parent].offset) nodes_[parent].left = n;
-  else nodes_[parent].right = n;
+  if (parent == kNone)
+    root_ = n;
+  else if (node.offset < nodes_[parent].offset)
+    nodes_[parent].left = n;
+  else
+    nodes_[parent].right = n;
   while (node.up != kNone && priority(node.up) < priority(n)) rotate_up(n);
   ++free_count_;
 }
@@ -131,9 +139,12 @@ Placement::Index Placement::first_fit(std::int64_t size) const {
   if (largest_of(root_) < size) return kNone;
   for (Index n = root_;;) {
     const Node& node = nodes_[n];
-    if (largest_of(node.left) >= size) n = node.left;
-    else if (node.size >= size) return n;
-    else n = node.right;
+    if (largest_of(node.left) >= size)
+      n = node.left;
+    else if (node.size >= size)
+      return n;
+    else
+      n = node.right;
   }
 }
 
@@ -230,7 +241,8 @@ void Placement::shrink_to(std::int64_t extent) noexcept {
 // The table from offsets to used blocks.
 
 std::size_t Placement::home_of(std::int64_t offset) const {
-  return static_cast<std::size_t>((static_cast<std::uint64_t>(offset / kGranule) * 0x9E3779B97F4A7C15u) >> table_shift_);
+  return static_cast<std::size_t>((static_cast<std::uint64_t>(offset / kGranule) * 0x9E3779B97F4A7C15u) >>
+                                  table_shift_);
 }
 
 void Placement::index_used(Index n) {

@@ -85,7 +85,8 @@ RC_GTEST_PROP(Region, AFewRunsAgainstManyMatchASetOfBytes, ()) {
   Bytes x = bytes_of(a), y = bytes_of(b), both, either = x, only_a, only_b;
   either.insert(y.begin(), y.end());
   for (std::int64_t at : x) (y.contains(at) ? both : only_a).insert(at);
-  for (std::int64_t at : y) if (!x.contains(at)) only_b.insert(at);
+  for (std::int64_t at : y)
+    if (!x.contains(at)) only_b.insert(at);
   for (bool swap : {false, true}) {
     require_bytes(swap ? unite(b, a) : unite(a, b), either);
     require_bytes(swap ? intersect(b, a) : intersect(a, b), both);

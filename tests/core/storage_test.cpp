@@ -49,9 +49,7 @@ class RecordingObserver : public WriteObserver {
 
 class StorageDoors : public ::testing::Test {
  protected:
-  StorageRef make(std::int64_t bytes = 256) {
-    return Storage::create(allocator_, &observer_, bytes, Category::state);
-  }
+  StorageRef make(std::int64_t bytes = 256) { return Storage::create(allocator_, &observer_, bytes, Category::state); }
   CountingAllocator allocator_;
   RecordingObserver observer_;
 };
