@@ -41,7 +41,7 @@ OpInfo resolve(const Op& op) {
   if (op.nondeterministic || op.effect) info.decisions = ~Mask{0};
   for (const Reuse& r : op.reuse) info.reuse.emplace_back(operand_index(op, r.from), result_index(op, r.to));
   for (const Reuse& r : op.grad_reuse) info.grad_reuse.emplace_back(result_index(op, r.from), operand_index(op, r.to));
-  for (const char* name : op.inputs) {
+  for (const char* const& name : op.inputs) {
     bool optional = name[std::strlen(name) - 1] == '?';
     if (!optional && info.required_inputs != static_cast<int>(&name - op.inputs.data())) {
       fail(ErrorKind::internal, "[{}] expected optional inputs last, got {} after one", op.name, name);
