@@ -179,7 +179,7 @@ void sgd_block(T* p, const T* g, T* v, std::int64_t n, T lr, T momentum, T decay
 // Formula: torch.optim.AdamW: p *= 1 - lr decay; m, s the moving moments; p -= lr / c1 * m / (sqrt(s) / sqrt(c2) + eps).
 template <class T>
 struct AdamwNumbers {
-  T keep, beta1, beta2, rest1, rest2, step, root, eps, scale;
+  T keep, beta2, rest1, rest2, step, root, eps, scale;
 };
 
 template <class T>
@@ -218,7 +218,7 @@ void adamw_step(std::span<const OptimiserSlot> slots, const AdamwOptions& o) {
   if (o.step < 1) fail(ErrorKind::user, "[adamw] expected a step number of at least 1, got {}", o.step);
   double correct1 = 1 - std::pow(o.beta1, static_cast<double>(o.step)), correct2 = 1 - std::pow(o.beta2, static_cast<double>(o.step));
   over_slots("adamw", slots, {.momentum = true, .second = true}, [&]<class T>(Work& ready) {
-    AdamwNumbers<T> numbers{.keep = T(1), .beta1 = static_cast<T>(o.beta1), .beta2 = static_cast<T>(o.beta2),
+    AdamwNumbers<T> numbers{.keep = T(1), .beta2 = static_cast<T>(o.beta2),
                             .rest1 = static_cast<T>(1 - o.beta1), .rest2 = static_cast<T>(1 - o.beta2),
                             .step = static_cast<T>(o.lr / correct1), .root = static_cast<T>(1 / std::sqrt(correct2)),
                             .eps = static_cast<T>(o.eps), .scale = static_cast<T>(o.gradient_scale)};

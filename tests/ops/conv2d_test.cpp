@@ -1,0 +1,240 @@
+#include "ops/conv2d.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/conv_geometry.h"
+#include "ops/conv_portable.h"
+#include "ops/implementation.h"
+#include "ops/onednn.h"
+#include "tests/ops/network_check.h"
+
+namespace reprise {
+namespace {
+
+using testing::Bench;
+using testing::bytes_of;
+using testing::relative_error;
+using testing::Threads;
+
+struct Case {
+  const char* name;
+  Shape x, weight;
+  ConvOptions options;
+  bool bias;
+};
+
+std::vector<Case> small_cases() {
+  return {{"plain", {2, 5, 4, 3}, {2, 3, 3, 2}, {}, true},
+          {"same", {1, 4, 5, 2}, {3, 2, 3, 3}, {.padding = 1}, false},
+          {"stride", {2, 6, 5, 2}, {2, 2, 3, 3}, {.stride = Pair(2, 3), .padding = Pair(1, 0)}, true},
+          {"dilation", {1, 7, 6, 2}, {2, 2, 3, 2}, {.padding = 2, .dilation = Pair(2, 3)}, false},
+          {"groups", {2, 4, 4, 4}, {6, 2, 3, 3}, {.padding = 1, .groups = 2}, true},
+          {"pointwise", {2, 3, 3, 4}, {5, 4, 1, 1}, {.stride = 2}, false}};
+}
+
+// The definition, straight from the indices.
+std::vector<double> naive_conv(const ConvGeometry& g, const std::vector<double>& x, const std::vector<double>& w, const std::vector<double>& b) {
+  std::vector<double> y;
+  std::int64_t in = g.in / g.groups, out = g.out / g.groups;
+  for (std::int64_t n = 0; n < g.n; ++n)
+    for (std::int64_t oy = 0; oy < g.oh; ++oy)
+      for (std::int64_t ox = 0; ox < g.ow; ++ox)
+        for (std::int64_t o = 0; o < g.out; ++o) {
+          double sum = b.empty() ? 0 : b[static_cast<std::size_t>(o)];
+          for (std::int64_t i = 0; i < in; ++i)
+            for (std::int64_t ky = 0; ky < g.kh; ++ky)
+              for (std::int64_t kx = 0; kx < g.kw; ++kx) {
+                std::int64_t iy = oy * g.stride.h - g.padding.h + ky * g.dilation.h, ix = ox * g.stride.w - g.padding.w + kx * g.dilation.w;
+                if (iy < 0 || iy >= g.h || ix < 0 || ix >= g.w) continue;
+                sum += x[static_cast<std::size_t>(((n * g.h + iy) * g.w + ix) * g.in + o / out * in + i)] *
+                       w[static_cast<std::size_t>(((o * in + i) * g.kh + ky) * g.kw + kx)];
+              }
+          y.push_back(sum);
+        }
+  return y;
+}
+
+Attrs attrs_of(const ConvOptions& o) {
+  return Attrs().add(o.stride.h).add(o.stride.w).add(o.padding.h).add(o.padding.w).add(o.dilation.h).add(o.dilation.w).add(o.groups);
+}
+
+struct Result {
+  std::vector<double> y, dx, dw, db;
+  std::string y_bits, dx_bits, dw_bits;
+};
+
+Result run(const Case& test, DType dtype, int times = 1) {
+  Bench bench(dtype);
+  LeafRef x = bench.leaf(test.x, 1), w = bench.leaf(test.weight, 2), b = bench.leaf({test.weight[0]}, 3);
+  Value y;
+  for (int i = 0; i < times; ++i) {
+    y = test.bias ? conv2d(*bench.tape, x, w, b, test.options) : conv2d(*bench.tape, x, w, {}, test.options);
+    bench.tape->backward(bench.weigh(y));
+  }
+  return {y.tensor().to_doubles(), x->grad.to_doubles(), w->grad.to_doubles(), test.bias ? b->grad.to_doubles() : std::vector<double>{},
+          bytes_of(y.tensor()), bytes_of(x->grad), bytes_of(w->grad)};
+}
+
+TEST(Conv2d, FollowsTheDefinition) {
+  for (const Case& test : small_cases()) {
+    SCOPED_TRACE(test.name);
+    ConvGeometry g = conv_geometry(test.x, test.weight, attrs_of(test.options), test.bias);
+    auto x = testing::numbers(g.x_size(), 1), w = testing::numbers(g.weight_size(), 2), b = testing::numbers(g.out, 3);
+    std::vector<double> expected = naive_conv(g, x, w, test.bias ? b : std::vector<double>{});
+    EXPECT_LT(relative_error(run(test, DType::f64).y, expected), 1e-14);
+    EXPECT_LT(relative_error(run(test, DType::f32).y, expected), 2e-6);
+  }
+}
+
+TEST(Conv2d, GradientsAgreeWithCentralDifferences) {
+  for (const Case& test : small_cases()) {
+    SCOPED_TRACE(test.name);
+    Bench bench(DType::f64);
+    LeafRef x = bench.leaf(test.x, 1), w = bench.leaf(test.weight, 2), b = bench.leaf({test.weight[0]}, 3);
+    std::vector<LeafRef> leaves{x, w};
+    if (test.bias) leaves.push_back(b);
+    testing::expect_gradients(bench, leaves, [&] {
+      return test.bias ? conv2d(*bench.tape, x, w, b, test.options) : conv2d(*bench.tape, x, w, {}, test.options);
+    });
+  }
+}
+
+// Shapes that reach each library kernel, batches that do not divide into chunks among them.
+std::vector<Case> library_cases() {
+  return {{"direct", {5, 8, 8, 16}, {16, 16, 3, 3}, {.padding = 1}, true},
+          {"stem", {3, 9, 7, 3}, {16, 3, 3, 3}, {.padding = 1}, false},
+          {"strided", {3, 8, 8, 16}, {32, 16, 3, 3}, {.stride = 2, .padding = 1}, false},
+          {"pointwise", {4, 8, 8, 16}, {32, 16, 1, 1}, {.stride = 2}, true},
+          {"grouped", {2, 6, 6, 32}, {32, 16, 3, 3}, {.padding = 1, .groups = 2}, false},
+          {"winograd", {3, 8, 8, 64}, {64, 64, 3, 3}, {.padding = 1}, true},
+          {"winograd odd", {2, 7, 9, 64}, {96, 64, 3, 3}, {.padding = 1}, false},
+          {"winograd chunks", {35, 24, 24, 64}, {64, 64, 3, 3}, {.padding = 1}, false}};
+}
+
+TEST(Conv2d, LibraryAgreesWithThePortableImplementation) {
+  for (const Case& test : library_cases()) {
+    SCOPED_TRACE(test.name);
+    Result library = run(test, DType::f32);
+    PortableOnly portable;
+    Result own = run(test, DType::f32);
+    // Winograd's transforms cost digits: relative to the rms, single elements may be off by some 1e-5.
+    double tolerance = std::string(test.name).rfind("winograd", 0) == 0 ? 5e-5 : 5e-6;
+    EXPECT_LT(relative_error(library.y, own.y), tolerance);
+    EXPECT_LT(relative_error(library.dx, own.dx), tolerance);
+    EXPECT_LT(relative_error(library.dw, own.dw), 2 * tolerance);
+    EXPECT_LT(relative_error(library.db, own.db), 5e-6);
+  }
+}
+
+TEST(Conv2d, GradientsAreAddedToWhatIsThere) {
+  for (const Case& test : library_cases()) {
+    if (test.x[0] > 8) continue;
+    SCOPED_TRACE(test.name);
+    Result once = run(test, DType::f32), twice = run(test, DType::f32, 2);
+    for (double& value : once.dx) value *= 2;
+    for (double& value : once.dw) value *= 2;
+    EXPECT_LT(relative_error(twice.dx, once.dx), 1e-6);
+    EXPECT_LT(relative_error(twice.dw, once.dw), 1e-6);
+  }
+}
+
+TEST(Conv2d, InputReadByTwoConvolutionsGetsTheSum) {
+  Bench bench(DType::f32);
+  LeafRef x = bench.leaf({2, 6, 6, 16}, 1), w = bench.leaf({16, 16, 3, 3}, 2);
+  auto through = [&](bool both) {
+    x->clear_grad();
+    Value h = mul(*bench.tape, x, 1.0);
+    Value a = conv2d(*bench.tape, h, w, {}, {.padding = 1});
+    Value y = both ? add(*bench.tape, a, conv2d(*bench.tape, h, w, {}, {.padding = 1})) : a;
+    h.reset();
+    bench.tape->backward(bench.weigh(y));
+    return x->grad.to_doubles();
+  };
+  std::vector<double> one = through(false), two = through(true);
+  for (double& value : one) value *= 2;
+  EXPECT_LT(relative_error(two, one), 1e-6);
+}
+
+TEST(Conv2d, BitsRepeatAndDoNotDependOnThreadsButForTheLibrarysWeightGradient) {
+  for (const Case& test : library_cases()) {
+    SCOPED_TRACE(test.name);
+    Result one, two, again;
+    {
+      Threads threads(1);
+      one = run(test, DType::f32);
+    }
+    {
+      Threads threads(2);
+      two = run(test, DType::f32);
+      again = run(test, DType::f32);
+    }
+    EXPECT_EQ(one.y_bits, two.y_bits);
+    EXPECT_EQ(one.dx_bits, two.dx_bits);
+    EXPECT_EQ(two.dw_bits, again.dw_bits);
+  }
+}
+
+TEST(Conv2d, PortableBitsDoNotDependOnThreads) {
+  PortableOnly portable;
+  Case test{"portable", {7, 8, 8, 16}, {16, 16, 3, 3}, {.padding = 1}, true};
+  Result one, two;
+  {
+    Threads threads(1);
+    one = run(test, DType::f32);
+  }
+  {
+    Threads threads(2);
+    two = run(test, DType::f32);
+  }
+  EXPECT_EQ(one.y_bits, two.y_bits);
+  EXPECT_EQ(one.dx_bits, two.dx_bits);
+  EXPECT_EQ(one.dw_bits, two.dw_bits);
+}
+
+TEST(Conv2d, WinogradStaysWithinItsErrorBound) {
+  if (!onednn::has_avx512()) GTEST_SKIP() << "Winograd needs AVX-512";
+  Case test{"winograd", {4, 16, 16, 128}, {128, 128, 3, 3}, {.padding = 1}, false};
+  Result fast = run(test, DType::f32), exact = run(test, DType::f64);
+  auto rms = [](const std::vector<double>& got, const std::vector<double>& expected) {
+    double distance = 0, size = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) distance += (got[i] - expected[i]) * (got[i] - expected[i]), size += expected[i] * expected[i];
+    return std::sqrt(distance / size);
+  };
+  EXPECT_LT(rms(fast.y, exact.y), 3e-6);
+  EXPECT_LT(rms(fast.dx, exact.dx), 3e-6);
+  EXPECT_LT(rms(fast.dw, exact.dw), 3e-6);
+}
+
+TEST(Conv2d, RefusesShapesThatDoNotFitAndNamesBoth) {
+  Bench bench(DType::f32);
+  Tensor x = bench.tensor({1, 4, 4, 3}, 1), w = bench.tensor({2, 4, 3, 3}, 2);
+  try {
+    conv2d(*bench.tape, x, w);
+    FAIL() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::user);
+    EXPECT_NE(error.message().find("[1, 4, 4, 3]"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("[2, 4, 3, 3]"), std::string::npos) << error.message();
+  }
+  EXPECT_THROW(conv2d(*bench.tape, x, bench.tensor({2, 3, 5, 5}, 2)), Error);
+  EXPECT_THROW(conv2d(*bench.tape, x, bench.tensor({2, 3, 3, 3}, 2), bench.tensor({3}, 1)), Error);
+  EXPECT_THROW(conv2d(*bench.tape, x, bench.tensor({2, 3, 3, 3}, 2), {}, {.stride = 0}), Error);
+}
+
+TEST(Implementation, TheChoiceIsExplained) {
+  Attrs attrs = attrs_of({.padding = 1});
+  auto narrow = why(kConv2d, {{2, 8, 8, 16}, {16, 16, 3, 3}}, DType::f32, attrs);
+  ASSERT_EQ(narrow.size(), 3u);
+  EXPECT_FALSE(narrow[0].refused.empty());
+  auto exact = why(kConv2d, {{2, 8, 8, 16}, {16, 16, 3, 3}}, DType::f64, attrs);
+  EXPECT_EQ(exact[0].chosen, "im2col and Eigen");
+  EXPECT_NE(describe(exact).find("it takes f32 only"), std::string::npos);
+  if (onednn::has_avx512()) {
+    auto wide = why(kConv2d, {{2, 8, 8, 64}, {64, 64, 3, 3}}, DType::f32, attrs);
+    EXPECT_NE(wide[0].chosen.find("Winograd"), std::string::npos) << wide[0].chosen;
+    EXPECT_EQ(narrow[0].chosen.find("Winograd"), std::string::npos) << narrow[0].chosen;
+  }
+}
+
+}  // namespace
+}  // namespace reprise
