@@ -15,9 +15,8 @@ struct Unit {
   double factor;
 };
 
-constexpr Unit kByteUnits[] = {{"b", 1},           {"kb", 1e3},           {"mb", 1e6},
-                               {"gb", 1e9},        {"tb", 1e12},          {"kib", 1024.0},
-                               {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
+constexpr Unit kByteUnits[] = {{"kb", 1e3},     {"mb", 1e6},        {"gb", 1e9},           {"tb", 1e12},
+                               {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
 constexpr Unit kTimeUnits[] = {{"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
 
 std::string lower(std::string_view text) {
@@ -156,8 +155,10 @@ std::optional<std::int64_t> parse_bytes(const std::string& text) {
   std::string number = text.substr(0, split);
   std::string unit = split == std::string::npos ? "b" : text.substr(split);
   unit.erase(0, unit.find_first_not_of(' '));
-  if (auto whole = parse_integer(number); whole && lower(unit) == "b")
-    return *whole < 0 || *whole > (1LL << 62) ? std::nullopt : whole;
+  if (lower(unit) == "b") {
+    auto whole = parse_integer(number);
+    return whole && *whole >= 0 && *whole <= (1LL << 62) ? whole : std::nullopt;
+  }
   auto real = parse_real(number);
   if (!real) return std::nullopt;
   for (const Unit& candidate : kByteUnits) {

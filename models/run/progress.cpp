@@ -90,7 +90,7 @@ void Progress::update(const ProgressState& state) {
   if (line_open_ && !last && now - last_shown_ < kBetween) return;
   last_shown_ = now;
   // The last column stays empty: a terminal that wraps there would start a new line.
-  std::fputs(("\r" + progress_text(state, width() - 1) + "\x1b[K").c_str(), out_);
+  std::fputs(fmt::format("\r{}\x1b[K", progress_text(state, width() - 1)).c_str(), out_);
   std::fflush(out_);
   line_open_ = true;
 }

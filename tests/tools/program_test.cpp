@@ -1,0 +1,107 @@
+// The built program as a person meets it: exit codes, messages, help, interruption.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string text;  // standard output and error together
+};
+
+/// Runs `REPRISE_BINARY arguments` by the shell.
+Outcome reprise(const std::string& arguments, const std::string& redirection = "2>&1") {
+  Outcome outcome;
+  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' " + arguments + " " + redirection).c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  std::array<char, 4096> buffer;
+  std::size_t got = 0;
+  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) outcome.text.append(buffer.data(), got);
+  int status = ::pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const std::string kDemo = std::string("'") + REPRISE_SOURCE_DIR + "/configs/cifar100_dense_queue.yaml'";
+
+TEST(Program, HelpNamesTheVerbsAndAnExample) {
+  Outcome help = reprise("--help");
+  EXPECT_EQ(help.code, 0);
+  EXPECT_PRED2(contains, help.text, "config ");
+  EXPECT_PRED2(contains, help.text, "reprise train configs/cifar100_dense_queue.yaml");
+  EXPECT_PRED2(contains, help.text, "Exit codes");
+  EXPECT_EQ(reprise("--version").code, 0);
+  EXPECT_EQ(reprise("").code, 2);
+}
+
+TEST(Program, EveryVerbHasHelpWithAnExample) {
+  std::string list = reprise("--help").text;
+  std::size_t at = list.find("Subcommands:\n") + 13;
+  for (; list[at] == ' ' && list[at + 2] != ' '; at = list.find('\n', at) + 1) {
+    std::string verb = list.substr(at + 2, list.find(' ', at + 2) - at - 2);
+    Outcome help = reprise(verb + " --help");
+    EXPECT_EQ(help.code, 0) << verb;
+    EXPECT_PRED2(contains, help.text, "reprise " + verb);
+    EXPECT_PRED2(contains, help.text, "Example");
+  }
+}
+
+TEST(Program, AMistakeExitsTwoAndSaysWhatItIs) {
+  Outcome verb = reprise("confg");
+  EXPECT_EQ(verb.code, 2);
+  EXPECT_PRED2(contains, verb.text, "error (user): unknown verb \"confg\". nearest is config");
+  Outcome option = reprise("config --nonsense");
+  EXPECT_EQ(option.code, 2);
+  EXPECT_PRED2(contains, option.text, "`reprise config --help`");
+  Outcome missing = reprise("config /nonexistent.yaml");
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_PRED2(contains, missing.text, "/nonexistent.yaml");
+}
+
+TEST(Program, AnOverrideIsNamedByItsNumberAsTyped) {
+  Outcome outcome = reprise("config " + kDemo + " train.lr=0.1 train.bach=3");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_PRED2(contains, outcome.text,
+               "error (config): command line argument 4: train.bach=3:1: unknown key \"train.bach\". nearest known key "
+               "is \"train.batch\"");
+}
+
+TEST(Program, ConfigPrintsWhatLoadsBackToTheSame) {
+  Outcome first =
+      reprise("config " + kDemo + " memory.budget=1.5GiB '~train.lr' 'recompute.options={\"layer2.*\": retain}'");
+  ASSERT_EQ(first.code, 0) << first.text;
+  EXPECT_PRED2(contains, first.text, "  budget: 1536MiB\n");
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("reprise_program_" + std::to_string(::getpid()) + ".yaml");
+  std::ofstream(path) << first.text;
+  EXPECT_EQ(reprise("config '" + path.string() + "'").text, first.text);
+  std::filesystem::remove(path);
+  EXPECT_EQ(reprise("config seed=3").code, 0) << "without a file all keys have their defaults";
+}
+
+TEST(Program, ConfigExplainsEveryKey) {
+  Outcome reference = reprise("config --reference");
+  EXPECT_EQ(reference.code, 0);
+  for (const char* part : {"model.queue.size", "recompute.method", "memory.budget", "at least 1", "images"}) {
+    EXPECT_PRED2(contains, reference.text, part);
+  }
+  EXPECT_PRED2(contains, reprise("config --markdown").text,
+               "| `train.batch` | integer | images | `128` | at least 1 |");
+  EXPECT_EQ(reprise("config --reference seed=1").code, 2);
+}
+
+TEST(Program, OutputThatIsLostIsAFailure) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  EXPECT_EQ(reprise("config", ">/dev/full 2>/dev/null").code, 1);
+}
+
+}  // namespace
