@@ -10,7 +10,7 @@ const Config::Setting& Config::setting(const std::string& key) const {
   return found->second;
 }
 
-const Value& Config::value(const std::string& key) const { return setting(key).value; }
+const ConfigValue& Config::value(const std::string& key) const { return setting(key).value; }
 
 const Position& Config::position(const std::string& key) const { return setting(key).position; }
 
@@ -27,7 +27,7 @@ Error Config::located(const std::string& key, const Position& position, const st
   return Error(ErrorKind::config, fmt::format("{}: {} = {}: {}", where, key, value, message));
 }
 
-void Config::set(const std::string& key, Value value, const std::string& why) {
+void Config::set(const std::string& key, ConfigValue value, const std::string& why) {
   auto found = settings_.find(key);
   bool fits = found != settings_.end() && found->second.value.index() == value.index();
   if (!fits) fail(ErrorKind::internal, "[config] the key {} cannot be set to a value of that type", key);

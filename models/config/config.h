@@ -47,10 +47,10 @@ class Config {
   }
 
   /// Replaces a value; `why` stands where a position would ("run folder"). Errors (internal) on another type.
-  void set(const std::string& key, Value value, const std::string& why);
+  void set(const std::string& key, ConfigValue value, const std::string& why);
 
   const KeySet& keys() const { return keys_; }
-  const Value& value(const std::string& key) const;
+  const ConfigValue& value(const std::string& key) const;
   /// The file the configuration was read from; empty without one.
   const std::string& file() const { return file_; }
   /// The file's name without folder and ending, or "run".
@@ -63,7 +63,7 @@ class Config {
  private:
   friend class ConfigLoader;
   struct Setting {
-    Value value;
+    ConfigValue value;
     Position position;
     std::map<std::string, Position> entries;
   };

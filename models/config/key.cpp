@@ -12,7 +12,7 @@ std::string bound_text(double number) {
   return fmt::format("{}", number);
 }
 
-Key make_key(std::string name, KeyType type, Value value, std::string meaning) {
+Key make_key(std::string name, KeyType type, ConfigValue value, std::string meaning) {
   Key key;
   key.name = std::move(name);
   key.type = type;

@@ -24,7 +24,7 @@ using WordMap = std::vector<std::pair<std::string, std::string>>;
 /// A number of bytes, or none.
 using Bytes = std::optional<std::int64_t>;
 /// Integers as std::int64_t; reals, and durations in seconds, as double; text and choices as std::string.
-using Value = std::variant<std::int64_t, double, bool, std::string, Bytes, Words, Numbers, WordMap>;
+using ConfigValue = std::variant<std::int64_t, double, bool, std::string, Bytes, Words, Numbers, WordMap>;
 
 /// The numbers a key accepts. An open end excludes the bound itself. Infinite and undefined numbers are never accepted.
 struct Range {
@@ -50,7 +50,7 @@ constexpr Range above_to(double low, double high) { return {.low = low, .high = 
 struct Key {
   std::string name;
   KeyType type = KeyType::text;
-  Value default_value;
+  ConfigValue default_value;
   std::string meaning;
   Range range;       // of an integer, real or duration, and of each of a list of numbers
   std::string unit;  // for people: "steps", "images"
@@ -79,13 +79,13 @@ std::string type_name(KeyType type);
 
 /// Converts what was written into the key's type. Errors (config) name the position, what was expected and what was
 /// found.
-Value read_value(const Key& key, const Node& node);
+ConfigValue read_value(const Key& key, const Node& node);
 
 /// One entry of a map key: checks the option.
 std::string read_map_option(const Key& key, const std::string& entry, const Node& node);
 
 /// The value as YAML on one line; reading it back gives the same value.
-std::string value_text(const Key& key, const Value& value);
+std::string value_text(const Key& key, const ConfigValue& value);
 
 /// "1536MiB": the largest unit that divides the number, exact.
 std::string bytes_text(std::int64_t bytes);

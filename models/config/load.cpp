@@ -118,8 +118,8 @@ class ConfigLoader {
 
   /// "~a.b=v" takes the value away only if it is v.
   void refuse_other_value(const Override& override, const Key& key) const {
-    Value expected = read_value(key, override.value);
-    Value current = key.default_value;
+    ConfigValue expected = read_value(key, override.value);
+    ConfigValue current = key.default_value;
     for (const Assignment& assignment : assignments_) {
       if (assignment.key != key.name || !assignment.entry.empty()) continue;
       current = assignment.node != nullptr ? read_value(key, *assignment.node) : key.default_value;
@@ -130,7 +130,7 @@ class ConfigLoader {
 
   std::string find_model_type() const {
     const Key& key = *all_.find("model.type");
-    Value value = key.default_value;
+    ConfigValue value = key.default_value;
     for (const Assignment& assignment : assignments_) {
       if (assignment.key != key.name) continue;
       value = assignment.node != nullptr ? read_value(key, *assignment.node) : key.default_value;
@@ -152,7 +152,7 @@ class ConfigLoader {
       setting = {key->default_value, {}, {}};
       return;
     }
-    Value value = read_value(*key, *assignment.node);
+    ConfigValue value = read_value(*key, *assignment.node);
     if (key->type != KeyType::map || assignment.node->kind == Node::Kind::null) {
       setting.entries.clear();
       setting.value = std::move(value);

@@ -49,7 +49,7 @@ std::string KeySet::nearest(const std::string& name) const {
   return nearest_name(name, names);
 }
 
-void KeySet::set_default(const std::string& name, Value value) {
+void KeySet::set_default(const std::string& name, ConfigValue value) {
   auto found = index_.find(name);
   if (found == index_.end()) fail(ErrorKind::internal, "[config] a default is given for the unknown key {}", name);
   Key& key = keys_[found->second];

@@ -16,7 +16,7 @@ namespace reprise {
 struct ModelType {
   struct Default {
     std::string key;
-    Value value;
+    ConfigValue value;
   };
   std::string name;
   std::string summary;
@@ -36,7 +36,7 @@ class KeySet {
   bool is_section(const std::string& name) const;
   /// Empty when no key is near.
   std::string nearest(const std::string& name) const;
-  void set_default(const std::string& name, Value value);
+  void set_default(const std::string& name, ConfigValue value);
 
  private:
   std::vector<Key> keys_;

@@ -242,7 +242,7 @@ std::string read_map_option(const Key& key, const std::string& entry, const Node
   return node.text;
 }
 
-Value read_value(const Key& key, const Node& node) {
+ConfigValue read_value(const Key& key, const Node& node) {
   switch (key.type) {
     case KeyType::integer: {
       auto number = parse_integer(plain_scalar(key, node));
@@ -285,7 +285,7 @@ Value read_value(const Key& key, const Node& node) {
   fail(ErrorKind::internal, "[config] key {} has no type", key.name);
 }
 
-std::string value_text(const Key& key, const Value& value) {
+std::string value_text(const Key& key, const ConfigValue& value) {
   switch (key.type) {
     case KeyType::integer: return fmt::format("{}", std::get<std::int64_t>(value));
     case KeyType::real: return real_text(std::get<double>(value));
