@@ -67,7 +67,7 @@ class Summation {
     LoopCursor cursor(plan_.reduced, begin);
     while (begin < end) {
       if (plan_.inner_kept) {
-        std::int64_t stop = std::min(end, begin + kSumStretch);
+        std::int64_t stop = std::min(end, begin + kRowStretch);
         add_rows(cursor, base, begin, stop, end, item_width(item), totals);
         begin = stop;
       } else {

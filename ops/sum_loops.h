@@ -13,6 +13,7 @@ namespace loops {
 
 constexpr std::int64_t kSumTile = 64;      // results side by side, when the innermost axis is kept
 constexpr std::int64_t kSumStretch = 256;  // elements that are added in their own type
+constexpr std::int64_t kRowStretch = 64;   // rows that are added in their own type, one after another
 
 /// The sum of f over one run.
 template <class T, class F, class... In>
