@@ -1,0 +1,191 @@
+// Statements that read and write state: ops, read, write, draw, set, bump, append.
+#include <cmath>
+
+#include "ops/draws.h"
+#include "ops/row_state.h"
+#include "ops/rows.h"
+#include "ops/shape_ops.h"
+#include "ops/state.h"
+#include "tools/conform/machine.h"
+#include "tools/conform/operators.h"
+
+namespace reprise::conform {
+
+void Machine::run_op(const Statement& s) {
+  std::vector<Arg> in;
+  for (const Operand& each : s.in) in.push_back(operand(each));
+  Value out = s.op->run(*tape_, in, s);
+  in.clear();
+  bind(s.out, std::move(out));
+}
+
+void Machine::run_read(const Statement& s) {
+  Tape::NoGrad no_grad(*tape_);
+  if (s.in[0].name.empty()) {
+    if (s.region.kind != RegionSpec::Kind::all) fail(ErrorKind::user, "[read] expected no region of a number");
+    return bind(s.out, copied(s.in[0].number));
+  }
+  const Object& from = lookup(s.in[0].name);
+  Arg of = constant_operand(from);
+  if (s.region.kind == RegionSpec::Kind::rows) {
+    return bind(s.out, gather_rows(*tape_, of, rows(s.region), s.region.wrap));
+  }
+  if (s.region.kind != RegionSpec::Kind::all) {
+    const auto* state = std::get_if<StateObject>(&from);
+    bool whole = std::holds_alternative<LeafObject>(from) || (state && !state->view);
+    if (!whole) fail(ErrorKind::user, "[read] a span or block is of a buffer or param, got '{}'", s.in[0].name);
+    of = part(std::get<Tensor>(of.what()), s.region);
+  }
+  bind(s.out, copied(of));
+}
+
+void Machine::run_write(const Statement& s) {
+  Object to = lookup(s.target);
+  Arg value = operand(s.value);
+  if (const auto* target = std::get_if<Value>(&to)) {
+    if (s.region.kind == RegionSpec::Kind::span || s.region.kind == RegionSpec::Kind::block) {
+      fail(ErrorKind::user, "[write] a span or block is of a buffer or param, got the value '{}'", s.target);
+    }
+    if (s.foreign) return write_foreign(s, target->tensor(), value);
+    return write_in_order(s, *target, value);
+  }
+  Tensor bytes;
+  bool view = false;
+  if (const auto* leaf = std::get_if<LeafObject>(&to); leaf && leaf->writable) bytes = leaf->leaf->data;
+  if (const auto* state = std::get_if<StateObject>(&to); state && state->writable) {
+    bytes = state->tensor;
+    view = state->view;
+  }
+  if (!bytes.defined()) fail(ErrorKind::user, "[write] expected a buffer, view, param or value, got '{}'", s.target);
+  if (view && (s.region.kind == RegionSpec::Kind::span || s.region.kind == RegionSpec::Kind::block)) {
+    fail(ErrorKind::user, "[write] a span or block is of a buffer or param, got the view '{}'", s.target);
+  }
+  if (s.region.kind != RegionSpec::Kind::rows) bytes = part(bytes, s.region);
+  if (s.foreign) return write_foreign(s, bytes, value);
+  write_in_order(s, bytes, value);
+}
+
+void Machine::write_in_order(const Statement& s, const Arg& to, const Arg& value) {
+  if (s.region.kind == RegionSpec::Kind::rows) {
+    Arg index = rows(s.region);
+    switch (s.mode) {
+      case WriteMode::assign: return assign_rows(*tape_, to, index, value, s.region.wrap);
+      case WriteMode::add: return add_rows(*tape_, to, index, value, s.region.wrap);
+      case WriteMode::mul: return mul_rows(*tape_, to, index, value, s.region.wrap);
+    }
+  }
+  switch (s.mode) {
+    case WriteMode::assign: return assign(*tape_, to, value);
+    case WriteMode::add: return add_into(*tape_, to, value);
+    case WriteMode::mul: return mul_into(*tape_, to, value);
+  }
+}
+
+namespace {
+
+std::vector<double> numbers_of(const Arg& arg) {
+  if (const auto* value = std::get_if<Value>(&arg.what())) return value->tensor().to_doubles();
+  if (const auto* leaf = std::get_if<LeafRef>(&arg.what())) return (*leaf)->data.to_doubles();
+  if (const auto* state = std::get_if<Tensor>(&arg.what())) return state->to_doubles();
+  return {std::get<double>(arg.what())};
+}
+
+/// Where element `flat` of `shape` lies among the elements of a tensor of shape `from` that is broadcast to it.
+std::int64_t broadcast_index(const Shape& shape, std::int64_t flat, const Shape& from) {
+  std::int64_t at = 0, stride = 1;
+  for (int i = 1; i <= shape.size(); ++i) {
+    std::int64_t index = flat % shape[shape.size() - i];
+    flat /= shape[shape.size() - i];
+    if (i > from.size()) continue;
+    std::int64_t extent = from[from.size() - i];
+    if (extent > 1) at += index * stride;
+    stride *= extent;
+  }
+  return at;
+}
+
+std::int64_t element_offset(const Tensor& tensor, std::int64_t flat) {
+  std::int64_t at = 0;
+  for (int i = tensor.shape().size() - 1; i >= 0; --i) {
+    at += flat % tensor.shape()[i] * tensor.strides()[i];
+    flat /= tensor.shape()[i];
+  }
+  return at;
+}
+
+}  // namespace
+
+/// Through the bytes, past every door: nobody is told.
+void Machine::write_foreign(const Statement& s, const Tensor& to, const Arg& value) {
+  std::vector<double> from = numbers_of(value);
+  Shape region = to.shape();
+  std::vector<double> picked;
+  if (s.region.kind == RegionSpec::Kind::rows) {
+    if (region.empty()) fail(ErrorKind::user, "[write] expected rows, got a scalar");
+    picked = numbers_of(rows(s.region));
+    region[0] = static_cast<std::int64_t>(picked.size());
+  }
+  Shape fitted;
+  if (!broadcast_shapes(region, value.shape(), &fitted) || !(fitted == region)) {
+    fail(ErrorKind::user, "[write] expected a value that broadcasts to {}, got {}", to_string(region), to_string(value.shape()));
+  }
+  to.storage().host_read();  // puts the newest bytes back, as whoever writes past the doors would find them
+  TensorView view = to.view();
+  std::int64_t count = element_count(region), row = count > 0 ? count / region[0] : 0;
+  if (region.empty()) row = 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t flat = i;
+    if (s.region.kind == RegionSpec::Kind::rows) {
+      auto index = static_cast<std::int64_t>(picked[static_cast<std::size_t>(i / row)]);
+      std::int64_t rows = to.shape()[0];
+      if (s.region.wrap) index = (index % rows + rows) % rows;
+      if (index < 0 || index >= rows) fail(ErrorKind::user, "[write] expected a row in [0, {}), got {}", rows, index);
+      flat = index * row + i % row;
+    }
+    std::int64_t at = element_offset(to, flat);
+    double number = from[static_cast<std::size_t>(broadcast_index(region, i, value.shape()))];
+    if (s.mode == WriteMode::add) number += load_as_double(view, at);
+    if (s.mode == WriteMode::mul) number *= load_as_double(view, at);
+    store_as_double(view, at, number);
+  }
+}
+
+/// A foreign generator's numbers come to the tape as data, as a batch would: the framework need not know their source.
+void Machine::run_draw(const Statement& s) {
+  Stream& stream = streams_.at(s.target);
+  if (program_.streams.at(s.target).kind != StreamKind::foreign) {
+    Tape::NoGrad no_grad(*tape_);
+    return bind(s.out, uniform(*tape_, stream, s.shape, program_.dtype));
+  }
+  DrawRange range{stream.seed, stream.id, stream.position, static_cast<std::uint64_t>(element_count(s.shape))};
+  std::vector<double> numbers;
+  for (std::uint64_t i = 0; i < range.count; ++i) numbers.push_back(static_cast<double>(range.uniform(i)));
+  stream.take(range.count);
+  bind(s.out, copied(constant_tensor(*tape_, program_.dtype, s.shape, numbers)));
+}
+
+void Machine::run_set(const Statement& s) {
+  Cell& cell = find_cell(s.target);
+  if (cell.data.kind == CellData::Kind::list) fail(ErrorKind::user, "[set] expected a number or tensor cell, got the list '{}'", s.target);
+  if (cell.data.kind == CellData::Kind::number) cell.data.number = number(s.value);
+  else cell.content = copied(operand(s.value));
+}
+
+void Machine::run_bump(const Statement& s) {
+  Cell& cell = find_cell(s.target);
+  if (cell.data.kind != CellData::Kind::number) fail(ErrorKind::user, "[bump] expected a number cell, got '{}'", s.target);
+  cell.data.number += number(s.value);
+}
+
+void Machine::run_append(const Statement& s) {
+  Cell& cell = find_cell(s.target);
+  if (cell.data.kind != CellData::Kind::list) fail(ErrorKind::user, "[append] expected a list cell, got '{}'", s.target);
+  Json item = s.literal;
+  if (item.is_string()) {
+    auto at = cells_.find(item.get<std::string>());
+    if (at != cells_.end() && at->second.data.kind == CellData::Kind::number) item = at->second.data.number;
+  }
+  cell.data.list.push_back(std::move(item));
+}
+
+}  // namespace reprise::conform

@@ -1,0 +1,92 @@
+// `reprise conform`: runs conformance programs under each method and says whether the results are right.
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "tools/cli/verb.h"
+#include "tools/conform/report.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* kHelp =
+    R"(Runs conformance programs (JSON, format "reprise-conformance/1") under each method and compares gradients, buffers,
+streams, cells and replay counts with what each program expects. A folder stands for the *.json files in it.
+
+Verdicts: match, reject (an error), silent (no error, a gradient differs), state (something else differs), unsupported,
+and ran for a program that expects nothing. The exit code is 0 if all are match, ran or a reject that is allowed.
+
+Methods: retain, whole, region, mixed (drawn per segment from --seed), and unchecked: replay against live bytes with
+nothing preserved. Its gradients are not to be trusted; it runs only when named.
+
+Examples:
+  reprise conform programs/
+  reprise conform queue.json --method region,whole --jsonl results.jsonl)";
+
+struct Options {
+  std::vector<std::string> paths;
+  std::vector<std::string> methods;
+  std::string jsonl;
+  std::uint64_t seed = 1;
+  bool quiet = false;
+};
+
+std::vector<Method> parse_methods(const std::vector<std::string>& given) {
+  std::vector<Method> methods;
+  for (const std::string& list : given) {
+    std::istringstream words(list);
+    for (std::string word; std::getline(words, word, ',');) {
+      Method method = parse_method(word);
+      if (std::find(methods.begin(), methods.end(), method) == methods.end()) methods.push_back(method);
+    }
+  }
+  if (methods.empty()) methods = {Method::retain, Method::whole, Method::region, Method::mixed};
+  return methods;
+}
+
+int run(const Options& options) {
+  std::vector<Method> methods = parse_methods(options.methods);
+  if (std::find(methods.begin(), methods.end(), Method::unchecked) != methods.end()) {
+    fmt::print(stderr, "reprise: method unchecked preserves nothing: its gradients are not to be trusted\n");
+  }
+  std::vector<conform::Program> programs;
+  for (const std::string& file : conform::find_programs(options.paths)) programs.push_back(conform::load_program(file));
+  std::ofstream lines;
+  if (!options.jsonl.empty()) {
+    lines.open(options.jsonl, std::ios::trunc);
+    if (!lines) fail(ErrorKind::io, "[conform] cannot write {}", options.jsonl);
+  }
+  conform::Report report(methods, options.quiet);
+  for (const conform::Program& program : programs) {
+    std::vector<conform::Judgement> judgements;
+    for (Method method : methods) {
+      conform::Outcome outcome = conform::run_program(program, method, options.seed);
+      judgements.push_back(conform::judge(program, outcome));
+      if (lines.is_open()) lines << conform::result_line(program, method, outcome, judgements.back()) << '\n';
+    }
+    report.add(program, judgements);
+  }
+  report.print_summary();
+  if (lines.is_open() && !lines.flush()) fail(ErrorKind::io, "[conform] cannot write all of {}", options.jsonl);
+  return report.fine() ? 0 : 1;
+}
+
+}  // namespace
+
+Verb conform_verb() {
+  return {"conform", "run conformance programs under each method", kHelp, [](CLI::App& app) -> VerbAction {
+            auto options = std::make_shared<Options>();
+            app.add_option("paths", options->paths, "program files, or folders of them")
+                ->option_text("FILE_OR_FOLDER...")
+                ->required();
+            app.add_option("--method", options->methods, "methods, separated by commas (retain,whole,region,mixed)")
+                ->option_text("M[,M...]");
+            app.add_option("--jsonl", options->jsonl, "write one result line per program and method")->option_text("OUT");
+            app.add_option("--seed", options->seed, "seed of method mixed (1)")->option_text("N");
+            app.add_flag("--quiet", options->quiet, "print only programs that are not fine, and the counts");
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace reprise
