@@ -1,9 +1,6 @@
 // The tape: the record of one step, an explicit object. apply() executes an op and records it as a node; backward()
-// walks the nodes in exactly the reverse of recording order. Storages, streams and tape belong to the step's thread.
-//
-//   Tape tape(memory);
-//   Value y = relu(tape, linear(tape, x, weight, bias));
-//   tape.backward(mean(tape, y));
+// walks the nodes in exactly the reverse of recording order: `tape.backward(mean(tape, relu(tape, x)))`.
+// Storages, streams and tape belong to the step's thread.
 //
 // Note: who keeps what. A value lives while a handle names it, a backward formula or a replay owes it, or it is a
 // decision. State is never copied until a write would break what is owed (memory/preserver.h).

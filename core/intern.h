@@ -1,4 +1,5 @@
-// Interned names: equal texts become one pointer that lives as long as the process. For labels on nodes and segments.
+// Interned names: equal texts become one pointer that lives as long as the process. For labels on
+// nodes and segments, which outlive the vectors that hold those.
 #pragma once
 
 #include <string_view>

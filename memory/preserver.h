@@ -1,13 +1,8 @@
-// Preserver: keeps the bytes of every owed read available, at the versions it saw, until nothing owes them.
+// Preserver: keeps the bytes of every owed read available, at the versions it saw, until nothing owes them. Called by
+// the tape (owe, drop), by storages (before a write) and by the engine (serve).
 //
-// Nothing is copied until a write would break an obligation. Then reads that asked for `whole` share one copy of the
-// storage; for reads that asked for `region` the bytes that the write covers and they owe go into blocks, one per
-// (killing write, set of reads that owe those bytes). A read owes each byte at one version, which sits in the block of
-// the write that killed it; so the blocks of one read are disjoint and hold exactly its bytes, and there is no chain.
-// Serving a read exchanges its blocks with the live bytes (memory/time_machine.cpp); reading a copy costs nothing.
-//
-// Invariant: for every pending read r, at any time, r.region = r.live (bytes not written since) + the parts of its
-// pieces, disjointly; or r is bound to a copy.
+// Invariant: for every pending read r, r.region = r.live (bytes not written since) + the parts of its pieces,
+// disjointly; or r is bound to a copy. See the note on blocks below.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +15,12 @@
 #include "core/storage.h"
 
 namespace reprise {
+
+// Note on blocks. Nothing is copied until a write would break an obligation. Then reads that asked for `whole` share
+// one copy of the storage; for reads that asked for `region` the bytes that the write covers and they owe go into
+// blocks, one per (killing write, set of reads that owe those bytes). A read owes each byte at one version, which sits
+// in the block of the write that killed it; so the blocks of one read are disjoint and hold exactly its bytes, and
+// there is no chain. Serving a read exchanges its blocks with the live bytes (time_machine.cpp); a copy costs nothing.
 
 enum class StateOption : std::uint8_t { whole, region };
 const char* to_string(StateOption option);

@@ -1,0 +1,170 @@
+#include "autograd/tape.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
+#include "ops/rows.h"
+#include "ops/shape_ops.h"
+#include "ops/state.h"
+#include "ops/unary.h"
+#include "tests/support/lab.h"
+
+namespace reprise {
+namespace {
+
+using testing::Lab;
+
+TEST(Tape, GradientOfAChain) {
+  Lab lab;
+  LeafRef x = lab.leaf({2}, {0.3, -1.2});
+  Value y = mul(*lab.tape, sin(*lab.tape, x), 3.0);
+  lab.tape->backward(y);
+  EXPECT_DOUBLE_EQ(Lab::gradient(x)[0], 3 * std::cos(0.3));
+  EXPECT_DOUBLE_EQ(Lab::gradient(x)[1], 3 * std::cos(-1.2));
+}
+
+TEST(Tape, GradientOfALeafReadTwiceIsTheSum) {
+  Lab lab;
+  LeafRef x = lab.leaf({1}, {2.0});
+  lab.tape->backward(add(*lab.tape, mul(*lab.tape, x, x), x));
+  EXPECT_DOUBLE_EQ(Lab::gradient(x)[0], 5.0);
+}
+
+TEST(Tape, StateOverwrittenBeforeBackwardStillGivesTheForwardsGradient) {
+  Lab lab;
+  LeafRef x = lab.leaf({2}, {1.0, 1.0});
+  Tensor b = lab.state({2}, {2.0, 3.0});
+  Value y = mul(*lab.tape, x, b);
+  assign(*lab.tape, b, 7.0);
+  lab.tape->backward(y);
+  EXPECT_EQ(Lab::gradient(x), (std::vector<double>{2.0, 3.0}));
+  EXPECT_EQ(b.to_doubles(), (std::vector<double>{7.0, 7.0}));
+}
+
+TEST(Tape, ParameterSteppedBeforeBackwardStillGivesTheForwardsGradient) {
+  Lab lab;
+  LeafRef w = lab.leaf({1}, {2.0});
+  Value y = mul(*lab.tape, w, w);
+  assign(*lab.tape, w->data, 10.0);
+  lab.tape->backward(y);
+  EXPECT_DOUBLE_EQ(Lab::gradient(w)[0], 4.0);
+}
+
+TEST(Tape, ValueWrittenInPlaceIsANewValueForEveryHandle) {
+  Lab lab;
+  LeafRef x = lab.leaf({1}, {0.5});
+  Value h = sin(*lab.tape, x);
+  Value other = h;
+  Value early = mul(*lab.tape, h, h);
+  mul_into(*lab.tape, h, 4.0);
+  Value late = mul(*lab.tape, other, other);
+  lab.tape->backward(add(*lab.tape, early, late));
+  EXPECT_NEAR(Lab::gradient(x)[0], 17 * 2 * std::sin(0.5) * std::cos(0.5), 1e-14);
+}
+
+TEST(Tape, InPlaceWriteLeavesAViewThatIsNamedAlone) {
+  Lab lab;
+  LeafRef x = lab.leaf({2, 2}, {1, 2, 3, 4});
+  Value h = mul(*lab.tape, x, 1.0);
+  Value flat = reshape(*lab.tape, h, {4});
+  mul_into(*lab.tape, h, 10.0);
+  EXPECT_EQ(flat.tensor().to_doubles(), (std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(h.tensor().to_doubles(), (std::vector<double>{10, 20, 30, 40}));
+}
+
+TEST(Tape, AViewOfStateDoesNotMoveWithTheState) {
+  Lab lab;
+  Tensor b = lab.state({2, 2}, {1, 2, 3, 4});
+  Value flat = reshape(*lab.tape, b, {4});
+  assign(*lab.tape, b, 0.0);
+  EXPECT_EQ(flat.tensor().to_doubles(), (std::vector<double>{1, 2, 3, 4}));
+}
+
+TEST(Tape, AnInputThatSharesMemoryWithAnUpdateIsReadFirst) {
+  Lab lab;
+  Tensor b = lab.state({4}, {1, 2, 3, 4});
+  Tensor low = b.with_view({3}, {1}, 0), high = b.with_view({3}, {1}, 1);
+  assign(*lab.tape, high, low);
+  EXPECT_EQ(b.to_doubles(), (std::vector<double>{1, 1, 2, 3}));
+}
+
+TEST(Tape, ASecondBackwardWithoutKeepNamesTheNode) {
+  Lab lab;
+  LeafRef x = lab.leaf({1}, {0.5});
+  Value y = sin(*lab.tape, x);
+  lab.tape->backward(y);
+  try {
+    lab.tape->backward(y);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::user);
+    EXPECT_NE(std::string(error.what()).find("sin"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Tape, KeptGraphCanBeDifferentiatedAgain) {
+  Lab lab;
+  LeafRef x = lab.leaf({1}, {0.5});
+  Value y = sin(*lab.tape, x);
+  lab.tape->backward(y, true);
+  lab.tape->backward(y);
+  EXPECT_DOUBLE_EQ(Lab::gradient(x)[0], 2 * std::cos(0.5));
+}
+
+TEST(Tape, LiveBytesReturnToTheirLevelAfterBackward) {
+  Lab lab;
+  LeafRef x = lab.leaf({64}, std::vector<double>(64, 0.1));
+  x->grad = make_tensor(lab.memory.allocator(), lab.memory.observer(), DType::f64, {64}, Category::gradients);
+  Tensor b = lab.state({64}, std::vector<double>(64, 2.0));
+  lab.tape->constant(3.0, DType::f64);
+  std::int64_t level = lab.memory.meter().live();
+  {
+    Value h = mul(*lab.tape, sin(*lab.tape, mul(*lab.tape, x, b)), 3.0);
+    assign(*lab.tape, b, 3.0);
+    lab.tape->backward(h);
+  }
+  EXPECT_EQ(lab.memory.meter().live(), level);
+  EXPECT_EQ(lab.memory.preserver().live().reads, 0);
+}
+
+TEST(Tape, NoGradRecordsNothingToKeep) {
+  Lab lab;
+  LeafRef x = lab.leaf({1}, {0.5});
+  Tape::NoGrad no_grad(*lab.tape);
+  EXPECT_FALSE(sin(*lab.tape, x).requires_grad());
+}
+
+TEST(Tape, LeafHooksRunOnceAfterTheGradientIsComplete) {
+  Lab lab;
+  LeafRef w = lab.leaf({1}, {2.0});
+  std::vector<double> seen;
+  w->hooks.push_back([&](Leaf& leaf) { seen.push_back(leaf.grad.to_doubles()[0]); });
+  lab.tape->backward(mul(*lab.tape, mul(*lab.tape, w, w), w));
+  EXPECT_EQ(seen, (std::vector<double>{12.0}));
+}
+
+TEST(Tape, ShapeErrorLeavesTheTapeAsItWas) {
+  Lab lab;
+  LeafRef x = lab.leaf({2}, {1, 2});
+  Value h = sin(*lab.tape, x);
+  std::size_t nodes = lab.tape->data().nodes.size();
+  std::int64_t live = lab.memory.meter().live();
+  EXPECT_THROW(add(*lab.tape, h, lab.state({3}, {1, 2, 3})), Error);
+  EXPECT_EQ(lab.tape->data().nodes.size(), nodes);
+  EXPECT_EQ(lab.memory.meter().live(), live);
+  lab.tape->backward(h);
+  EXPECT_DOUBLE_EQ(Lab::gradient(x)[0], std::cos(1.0));
+}
+
+TEST(Tape, ClearedTapeEmptiesHandles) {
+  Lab lab;
+  Value y = sin(*lab.tape, lab.leaf({1}, {0.5}));
+  lab.tape->clear();
+  EXPECT_THROW(y.shape(), Error);
+}
+
+}  // namespace
+}  // namespace reprise
