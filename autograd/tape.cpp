@@ -40,7 +40,7 @@ bool reads_what_it_writes(const Op& op, std::span<const Arg> operands, int input
 bool needs_copy(const Op& op, const Arg& arg) {
   if (std::holds_alternative<double>(arg.what()) || std::holds_alternative<std::monostate>(arg.what())) return false;
   const Value* value = std::get_if<Value>(&arg.what());
-  if (op.view) return !value;
+  if (op.view && !value) return true;
   if (op.strided) return false;
   if (value) return !value->tape().data().values[value->id()].tensor.contiguous();
   if (const Tensor* state = std::get_if<Tensor>(&arg.what())) return state->defined() && !state->contiguous();
