@@ -1,5 +1,5 @@
-// The list of op families that come with the project. Called once by programs and tests before they walk the registry;
-// wrapper functions work without it.
+// The list of op families that come with the project. Programs and tests call it once, before the first tape: the tape
+// finds the op that makes strided operands contiguous here.
 #pragma once
 
 namespace reprise {
