@@ -2,7 +2,10 @@
 // a function `Verb NAME_verb()`, and one line here.
 #include "tools/cli/verb.h"
 
-#define REPRISE_VERBS(verb) verb(config)
+// clang-format off: one verb a line
+#define REPRISE_VERBS(verb) \
+  verb(config)
+// clang-format on
 
 namespace reprise {
 
