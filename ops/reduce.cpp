@@ -3,6 +3,7 @@
 
 #include "ops/elementwise_functors.h"
 #include "ops/kernels.h"
+#include "ops/largest.h"
 #include "ops/sum_loops.h"
 
 namespace reprise {
@@ -93,24 +94,12 @@ void infer_max(InferContext& c) {
   c.result(1, DType::i64, result_shape(c.attrs(), c.shape(0), c.op().name));
 }
 
-// The first maximum of each line; a NaN counts as largest, as in NumPy.
 void forward_max(ForwardContext& c) {
   const TensorView& x = c.in(0);
-  AxisSplit s = max_split(*c.attrs, x.shape);
-  std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / s.n);
   dispatch_float(x.dtype, [&]<class T>() {
-    parallel_blocks(s.outer * s.inner, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t line = begin; line < end; ++line) {
-        const T* from = x.as<T>() + line / s.inner * s.n * s.inner + line % s.inner;
-        T best = from[0];
-        std::int64_t at = 0;
-        for (std::int64_t i = 1; i < s.n; ++i) {
-          T value = from[i * s.inner];
-          if (value > best || (value != value && best == best)) best = value, at = i;
-        }
-        c.out(0).as<T>()[line] = best;
-        c.out(1).as<std::int64_t>()[line] = at;
-      }
+    for_each_largest(max_split(*c.attrs, x.shape), x.as<T>(), [&](std::int64_t line, T value, std::int64_t at) {
+      c.out(0).as<T>()[line] = value;
+      c.out(1).as<std::int64_t>()[line] = at;
     });
   });
 }

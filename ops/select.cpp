@@ -7,6 +7,7 @@
 #include "ops/compare.h"
 #include "ops/elementwise_functors.h"
 #include "ops/kernels.h"
+#include "ops/largest.h"
 #include "ops/operands.h"
 #include "ops/sum_loops.h"
 
@@ -55,27 +56,19 @@ void infer_argmax(InferContext& c) {
   c.result(0, DType::i64, shape);
 }
 
+void forward_argmax(ForwardContext& c) {
+  const TensorView& x = c.in(0);
+  AxisSplit s = split_axis(x.shape, normalize_axis(c.attrs->integer(0), x.shape.size(), "argmax"));
+  dispatch_number(x.dtype, [&]<class T>() {
+    for_each_largest(s, x.as<T>(),
+                     [&](std::int64_t line, T, std::int64_t at) { c.out(0).as<std::int64_t>()[line] = at; });
+  });
+}
+
 // Larger first; a NaN is larger than any number.
 template <class T>
 bool before(T a, T b) {
   return a > b || (a != a && b == b);
-}
-
-void forward_argmax(ForwardContext& c) {
-  AxisSplit s = split_axis(c.in(0).shape, normalize_axis(c.attrs->integer(0), c.in(0).shape.size(), "argmax"));
-  dispatch_number(c.in(0).dtype, [&]<class T>() {
-    parallel_blocks(s.outer * s.inner, std::max<std::int64_t>(1, kElementGrain / s.n),
-                    [&](std::int64_t begin, std::int64_t end) {
-                      for (std::int64_t line = begin; line < end; ++line) {
-                        const T* x = c.in(0).as<T>() + line / s.inner * s.n * s.inner + line % s.inner;
-                        std::int64_t at = 0;
-                        for (std::int64_t i = 1; i < s.n; ++i) {
-                          if (before(x[i * s.inner], x[at * s.inner])) at = i;
-                        }
-                        c.out(0).as<std::int64_t>()[line] = at;
-                      }
-                    });
-  });
 }
 
 void infer_top_k(InferContext& c) {

@@ -148,6 +148,39 @@ TEST(Reduce, NothingSumsToZeroButHasNoMaximumOrMean) {
   EXPECT_NE(user_error([&] { sum_axis(t, none, 2); }).find("sum"), std::string::npos);
 }
 
+TEST(Max, TreatsNaNAsLargestAlongEveryAxis) {
+  Lab lab;
+  Tape& t = *lab.tape;
+  double nan = std::nan("");
+  Tensor x = lab.state({2, 3}, {1, nan, nan, 4, 0, 2});
+  EXPECT_EQ(numbers(argmax(t, x, 1)), (Numbers{1, 0}));
+  EXPECT_EQ(numbers(argmax(t, x, 0)), (Numbers{1, 0, 0}));
+  EXPECT_TRUE(std::isnan(max(t, x).item()));
+  EXPECT_EQ(numbers(max_axis(t, x, 0))[0], 4);
+}
+
+TEST(Max, AgreesWithAPlainLoopOnManyLines) {
+  Lab lab(Method::retain, DType::f32);
+  Tape& t = *lab.tape;
+  Numbers data;
+  for (int i = 0; i < 3 * 37 * 131; ++i) data.push_back((i * 7919 + i / 13) % 101);  // many ties
+  Tensor x = lab.state({3, 37, 131}, data);
+  for (int axis = 0; axis < 3; ++axis) {
+    std::int64_t inner = axis == 2 ? 1 : (axis == 1 ? 131 : 37 * 131), n = x.shape()[axis];
+    Numbers values = numbers(max_axis(t, x, axis)), at = numbers(argmax(t, x, axis));
+    for (std::size_t line = 0; line < values.size(); ++line) {
+      std::int64_t first =
+          static_cast<std::int64_t>(line) / inner * n * inner + static_cast<std::int64_t>(line) % inner;
+      std::int64_t best = 0;
+      for (std::int64_t i = 1; i < n; ++i) {
+        if (data[first + i * inner] > data[first + best * inner]) best = i;
+      }
+      ASSERT_EQ(at[line], best) << "axis " << axis << ", line " << line;
+      ASSERT_EQ(values[line], data[first + best * inner]);
+    }
+  }
+}
+
 TEST(TopK, PutsTheLowerIndexFirstOnTies) {
   Lab lab;
   Tape& t = *lab.tape;
