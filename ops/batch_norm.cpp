@@ -25,9 +25,9 @@ struct Layout {
 };
 
 constexpr int kVectors = 6;
-constexpr int kX = 0, kResidual = 1;       // operands
+constexpr int kX = 0, kResidual = 1;         // operands
 constexpr int kY = 0, kMean = 1, kRstd = 2;  // results
-constexpr int kMomentum = 0, kEps = 1;     // attributes of training ops; eval ops have eps alone
+constexpr int kMomentum = 0, kEps = 1;       // attributes of training ops; eval ops have eps alone
 
 norm_kernels::Sizes sizes_of(const Shape& x) {
   std::int64_t rows = 1;
@@ -40,25 +40,28 @@ std::int64_t channel_bytes(const norm_kernels::Sizes& s) { return round_up_64(s.
 void require_channels(const InferContext& c, int index) {
   Shape expected{c.shape(kX).back()};
   if (c.shape(index) != expected) {
-    fail(ErrorKind::user, "[{}] expected per-channel operands of shape {} for x {}, got {}", c.op().name, to_string(expected),
-         to_string(c.shape(kX)), to_string(c.shape(index)));
+    fail(ErrorKind::user, "[{}] expected per-channel operands of shape {} for x {}, got {}", c.op().name,
+         to_string(expected), to_string(c.shape(kX)), to_string(c.shape(index)));
   }
 }
 
 void infer(InferContext& c) {
   Layout at(c.op());
   if (c.shape(kX).size() < 1 || element_count(c.shape(kX)) == 0) {
-    fail(ErrorKind::user, "[{}] expected x [..., channels] with at least one element, got {}", c.op().name, to_string(c.shape(kX)));
+    fail(ErrorKind::user, "[{}] expected x [..., channels] with at least one element, got {}", c.op().name,
+         to_string(c.shape(kX)));
   }
   int operands = at.variance + 1;
   require_floats(c, operands);
   for (int i = at.gamma; i < operands; ++i) require_channels(c, i);
   if (at.residual && c.shape(kResidual) != c.shape(kX)) {
-    fail(ErrorKind::user, "[{}] expected a residual of x's shape {}, got {}", c.op().name, to_string(c.shape(kX)), to_string(c.shape(kResidual)));
+    fail(ErrorKind::user, "[{}] expected a residual of x's shape {}, got {}", c.op().name, to_string(c.shape(kX)),
+         to_string(c.shape(kResidual)));
   }
   norm_kernels::Sizes s = sizes_of(c.shape(kX));
   if (!at.eval && s.rows < 2) {
-    fail(ErrorKind::user, "[{}] expected at least 2 values per channel in training, got {} from x {}", c.op().name, s.rows, to_string(c.shape(kX)));
+    fail(ErrorKind::user, "[{}] expected at least 2 values per channel in training, got {} from x {}", c.op().name,
+         s.rows, to_string(c.shape(kX)));
   }
   DType dtype = c.dtype(kX);
   c.result(kY, dtype, c.shape(kX));
@@ -72,7 +75,8 @@ void infer(InferContext& c) {
   c.workspace(vectors + forward, vectors + norm_kernels::backward_workspace(s, item));
 }
 
-// Vectors of one number per channel (mean or sum of g, variance or sum of g x, scale, rstd, two factors) at the start of the workspace; the kernels' own scratch after them.
+// Vectors of one number per channel (mean or sum of g, variance or sum of g x, scale, rstd, two factors) at the start
+// of the workspace; the kernels' own scratch after them.
 template <class U>
 U* channel_vector(std::byte* workspace, const norm_kernels::Sizes& s, int which) {
   return reinterpret_cast<U*>(workspace + which * channel_bytes(s));
@@ -85,7 +89,8 @@ void update_running(const ForwardContext& c, const norm_kernels::Sizes& s, const
   T *running_mean = c.update(0).as<T>(), *running_variance = c.update(1).as<T>();
   for (std::int64_t i = 0; i < s.channels; ++i) {
     running_mean[i] = static_cast<T>((1 - momentum) * static_cast<double>(running_mean[i]) + momentum * mean[i]);
-    running_variance[i] = static_cast<T>((1 - momentum) * static_cast<double>(running_variance[i]) + momentum * variance[i] * unbias);
+    running_variance[i] =
+        static_cast<T>((1 - momentum) * static_cast<double>(running_variance[i]) + momentum * variance[i] * unbias);
   }
 }
 
@@ -100,7 +105,8 @@ void forward_as(ForwardContext& c, const Layout& at) {
     double eps = c.attrs->real(0);
     centre = c.in(at.mean).as<T>();
     const T* variance = c.in(at.variance).as<T>();
-    for (std::int64_t i = 0; i < s.channels; ++i) scale[i] = static_cast<T>(gamma[i] / std::sqrt(static_cast<double>(variance[i]) + eps));
+    for (std::int64_t i = 0; i < s.channels; ++i)
+      scale[i] = static_cast<T>(gamma[i] / std::sqrt(static_cast<double>(variance[i]) + eps));
   } else {
     double *mean = channel_vector<double>(c.workspace, s, 0), *variance = channel_vector<double>(c.workspace, s, 1);
     norm_kernels::statistics(s, c.in(kX).as<T>(), mean, variance, scratch);
@@ -113,8 +119,15 @@ void forward_as(ForwardContext& c, const Layout& at) {
     update_running<T>(c, s, mean, variance);
     centre = saved_mean;
   }
-  norm_kernels::apply<T>(s, {.x = c.in(kX).as<T>(), .residual = at.residual ? c.in(kResidual).as<T>() : nullptr, .mean = centre,
-                           .scale = scale, .shift = c.in(at.beta).as<T>(), .y = c.out(kY).as<T>(), .relu = at.relu}, scratch);
+  norm_kernels::apply<T>(s,
+                         {.x = c.in(kX).as<T>(),
+                          .residual = at.residual ? c.in(kResidual).as<T>() : nullptr,
+                          .mean = centre,
+                          .scale = scale,
+                          .shift = c.in(at.beta).as<T>(),
+                          .y = c.out(kY).as<T>(),
+                          .relu = at.relu},
+                         scratch);
 }
 
 void forward(ForwardContext& c) {
@@ -135,13 +148,14 @@ const T* backward_rstd(BackwardContext& c, const Layout& at, const norm_kernels:
   if (!at.eval) return c.out(kRstd).as<T>();
   T* rstd = channel_vector<T>(c.workspace, s, 3);
   const T* variance = c.in(at.variance).as<T>();
-  for (std::int64_t i = 0; i < s.channels; ++i) rstd[i] = static_cast<T>(1 / std::sqrt(static_cast<double>(variance[i]) + c.attrs->real(0)));
+  for (std::int64_t i = 0; i < s.channels; ++i)
+    rstd[i] = static_cast<T>(1 / std::sqrt(static_cast<double>(variance[i]) + c.attrs->real(0)));
   return rstd;
 }
 
-// Gradients by the chain rule through mean and variance (Ioffe and Szegedy, 2015, section 3), with g the gradient before
-// relu, N rows and xhat = (x - mean) rstd: dbeta = sum g, dgamma = sum g xhat,
-// dx = gamma rstd (g - dbeta / N - xhat dgamma / N); in eval, mean and variance are constants: dx = gamma rstd g.
+// Gradients by the chain rule through mean and variance (Ioffe and Szegedy, 2015, section 3), with g the gradient
+// before relu, N rows and xhat = (x - mean) rstd: dbeta = sum g, dgamma = sum g xhat, dx = gamma rstd (g - dbeta / N -
+// xhat dgamma / N); in eval, mean and variance are constants: dx = gamma rstd g.
 template <class T>
 void backward_as(BackwardContext& c, const Layout& at) {
   norm_kernels::Sizes s = sizes_of(c.operand_shape(kX).shape);
@@ -158,10 +172,19 @@ void backward_as(BackwardContext& c, const Layout& at) {
   bool add_residual = wants_residual && c.accumulates(kResidual);
   T* residual_grad = wants_residual ? c.grad(kResidual).as<T>() : nullptr;
   if (centred || wants_beta || wants_residual) {
-    norm_kernels::reduce<T>(s, {.dy = dy, .out = out, .x = x, .mean = mean, .residual_grad = residual_grad, .accumulate_residual = add_residual,
-                              .sum_g = sum_g, .sum_gx = centred ? sum_gx : nullptr}, scratch);
+    norm_kernels::reduce<T>(s,
+                            {.dy = dy,
+                             .out = out,
+                             .x = x,
+                             .mean = mean,
+                             .residual_grad = residual_grad,
+                             .accumulate_residual = add_residual,
+                             .sum_g = sum_g,
+                             .sum_gx = centred ? sum_gx : nullptr},
+                            scratch);
   }
-  if (wants_beta) store(c.grad(at.beta).as<T>(), sum_g, static_cast<const T*>(nullptr), s.channels, c.accumulates(at.beta));
+  if (wants_beta)
+    store(c.grad(at.beta).as<T>(), sum_g, static_cast<const T*>(nullptr), s.channels, c.accumulates(at.beta));
   if (wants_gamma) store(c.grad(at.gamma).as<T>(), sum_gx, rstd, s.channels, c.accumulates(at.gamma));
   if (!wants_x) return;
   const T* gamma = c.in(at.gamma).as<T>();
@@ -176,9 +199,17 @@ void backward_as(BackwardContext& c, const Layout& at) {
   }
   // A residual's gradient that was just written is dy after the mask already.
   bool masked = wants_residual && !add_residual;
-  norm_kernels::gradient<T>(s, {.dy = masked ? residual_grad : dy, .out = masked ? nullptr : out, .x = at.eval ? nullptr : x, .mean = mean,
-                              .scale = scale, .from_g = from_g, .from_gx = from_gx, .dx = c.grad(kX).as<T>(), .accumulate = c.accumulates(kX)},
-                          scratch);
+  norm_kernels::gradient<T>(s,
+                            {.dy = masked ? residual_grad : dy,
+                             .out = masked ? nullptr : out,
+                             .x = at.eval ? nullptr : x,
+                             .mean = mean,
+                             .scale = scale,
+                             .from_g = from_g,
+                             .from_gx = from_gx,
+                             .dx = c.grad(kX).as<T>(),
+                             .accumulate = c.accumulates(kX)},
+                            scratch);
 }
 
 void backward(BackwardContext& c) {
@@ -210,7 +241,8 @@ Op training_op(const char* name, const char* about, bool masked, bool residual) 
   Op op;
   op.name = name;
   op.about = about;
-  op.inputs = residual ? std::vector<const char*>{"x", "residual", "gamma", "beta"} : std::vector<const char*>{"x", "gamma", "beta"};
+  op.inputs = residual ? std::vector<const char*>{"x", "residual", "gamma", "beta"}
+                       : std::vector<const char*>{"x", "gamma", "beta"};
   op.updates = {"running_mean", "running_var"};
   op.outputs = {"y"};
   op.made = {"mean", "rstd"};
@@ -243,37 +275,44 @@ Op eval_op(const char* name, const char* about, bool masked, bool residual) {
 
 }  // namespace
 
-const Op kBatchNorm = training_op("batch_norm", "normalises each channel by the batch's statistics; moves the running ones", false, false);
+const Op kBatchNorm = training_op(
+    "batch_norm", "normalises each channel by the batch's statistics; moves the running ones", false, false);
 const Op kBatchNormRelu = training_op("batch_norm_relu", "batch_norm, then relu", true, false);
 const Op kBatchNormAddRelu = training_op("batch_norm_add_relu", "batch_norm, plus a residual, then relu", true, true);
 const Op kBatchNormEval = eval_op("batch_norm_eval", "normalises each channel by the running statistics", false, false);
 const Op kBatchNormEvalRelu = eval_op("batch_norm_eval_relu", "batch_norm_eval, then relu", true, false);
-const Op kBatchNormEvalAddRelu = eval_op("batch_norm_eval_add_relu", "batch_norm_eval, plus a residual, then relu", true, true);
+const Op kBatchNormEvalAddRelu =
+    eval_op("batch_norm_eval_add_relu", "batch_norm_eval, plus a residual, then relu", true, true);
 
-Value batch_norm(Tape& tape, Arg x, Arg gamma, Arg beta, const Tensor& running_mean, const Tensor& running_var, const BatchNormOptions& o) {
+Value batch_norm(Tape& tape, Arg x, Arg gamma, Arg beta, const Tensor& running_mean, const Tensor& running_var,
+                 const BatchNormOptions& o) {
   Attrs attrs;
   if (o.training) attrs.add(o.momentum);
-  return tape.apply_one(o.training ? kBatchNorm : kBatchNormEval, {std::move(x), std::move(gamma), std::move(beta), running_mean, running_var},
-                        attrs.add(o.eps));
+  return tape.apply_one(o.training ? kBatchNorm : kBatchNormEval,
+                        {std::move(x), std::move(gamma), std::move(beta), running_mean, running_var}, attrs.add(o.eps));
 }
 
-Value batch_norm_relu(Tape& tape, Arg x, Arg gamma, Arg beta, const Tensor& running_mean, const Tensor& running_var, const BatchNormOptions& o) {
+Value batch_norm_relu(Tape& tape, Arg x, Arg gamma, Arg beta, const Tensor& running_mean, const Tensor& running_var,
+                      const BatchNormOptions& o) {
   Attrs attrs;
   if (o.training) attrs.add(o.momentum);
   return tape.apply_one(o.training ? kBatchNormRelu : kBatchNormEvalRelu,
                         {std::move(x), std::move(gamma), std::move(beta), running_mean, running_var}, attrs.add(o.eps));
 }
 
-Value batch_norm_add_relu(Tape& tape, Arg x, Arg residual, Arg gamma, Arg beta, const Tensor& running_mean, const Tensor& running_var,
-                          const BatchNormOptions& o) {
+Value batch_norm_add_relu(Tape& tape, Arg x, Arg residual, Arg gamma, Arg beta, const Tensor& running_mean,
+                          const Tensor& running_var, const BatchNormOptions& o) {
   Attrs attrs;
   if (o.training) attrs.add(o.momentum);
-  return tape.apply_one(o.training ? kBatchNormAddRelu : kBatchNormEvalAddRelu,
-                        {std::move(x), std::move(residual), std::move(gamma), std::move(beta), running_mean, running_var}, attrs.add(o.eps));
+  return tape.apply_one(
+      o.training ? kBatchNormAddRelu : kBatchNormEvalAddRelu,
+      {std::move(x), std::move(residual), std::move(gamma), std::move(beta), running_mean, running_var},
+      attrs.add(o.eps));
 }
 
 void register_batch_norm_ops() {
-  for (const Op* op : {&kBatchNorm, &kBatchNormRelu, &kBatchNormAddRelu, &kBatchNormEval, &kBatchNormEvalRelu, &kBatchNormEvalAddRelu}) {
+  for (const Op* op : {&kBatchNorm, &kBatchNormRelu, &kBatchNormAddRelu, &kBatchNormEval, &kBatchNormEvalRelu,
+                       &kBatchNormEvalAddRelu}) {
     register_op(*op);
   }
 }

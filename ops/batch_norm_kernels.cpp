@@ -9,8 +9,8 @@
 namespace reprise::norm_kernels {
 namespace {
 
-constexpr std::int64_t kWidth = 128;  // narrow rows are taken several at once, so that inner loops are this long
-constexpr std::int64_t kPiece = 8192; // elements whose sums are taken in their own type
+constexpr std::int64_t kWidth = 128;   // narrow rows are taken several at once, so that inner loops are this long
+constexpr std::int64_t kPiece = 8192;  // elements whose sums are taken in their own type
 
 // Note: wide rows. Row-major [rows, channels] is also [rows / fold, fold * channels]: a loop over the wide row treats
 // element i as channel i % channels. Per-channel numbers are repeated `fold` times beforehand, sums are folded after.
@@ -37,7 +37,8 @@ void repeat(const Layout& layout, const T* from, T* to) {
 template <class T>
 struct Scratch {
   static std::int64_t bytes(const Layout& layout, int doubles, int wide) {
-    return round_up_64(doubles * layout.channels * 8) + wide * round_up_64(layout.width * static_cast<std::int64_t>(sizeof(T)));
+    return round_up_64(doubles * layout.channels * 8) +
+           wide * round_up_64(layout.width * static_cast<std::int64_t>(sizeof(T)));
   }
   double* sums;
   std::byte* wide_rows;
@@ -106,7 +107,8 @@ void add_piece(const Layout& layout, const T* x, std::int64_t before, std::int64
 
 std::int64_t statistics_workspace(const Sizes& sizes, std::int64_t item_bytes) {
   Layout layout(sizes);
-  std::int64_t block = item_bytes == 8 ? Scratch<double>::bytes(layout, kStatDoubles, kStatWide) : Scratch<float>::bytes(layout, kStatDoubles, kStatWide);
+  std::int64_t block = item_bytes == 8 ? Scratch<double>::bytes(layout, kStatDoubles, kStatWide)
+                                       : Scratch<float>::bytes(layout, kStatDoubles, kStatWide);
   return layout.blocks.count * block;
 }
 
@@ -175,10 +177,14 @@ void apply(const Sizes& s, const Apply<T>& call, std::byte* workspace) {
   repeat(layout, call.mean, wide.wide(0));
   repeat(layout, call.scale, wide.wide(1));
   repeat(layout, call.shift, wide.wide(2));
-  if (call.residual && call.relu) apply_as<T, true, true>(s, layout, call, wide);
-  else if (call.residual) apply_as<T, false, true>(s, layout, call, wide);
-  else if (call.relu) apply_as<T, true, false>(s, layout, call, wide);
-  else apply_as<T, false, false>(s, layout, call, wide);
+  if (call.residual && call.relu)
+    apply_as<T, true, true>(s, layout, call, wide);
+  else if (call.residual)
+    apply_as<T, false, true>(s, layout, call, wide);
+  else if (call.relu)
+    apply_as<T, true, false>(s, layout, call, wide);
+  else
+    apply_as<T, false, false>(s, layout, call, wide);
 }
 
 // ---- gradient -----------------------------------------------------------------------------------------------------
@@ -188,7 +194,8 @@ namespace {
 constexpr int kReduceDoubles = 2, kReduceWide = 3;
 
 template <class T, bool kRelu, bool kCentred, bool kResidual>
-void reduce_piece(const Layout& layout, const Reduce<T>& call, std::int64_t begin, std::int64_t end, const Scratch<T>& scratch) {
+void reduce_piece(const Layout& layout, const Reduce<T>& call, std::int64_t begin, std::int64_t end,
+                  const Scratch<T>& scratch) {
   T *g_sum = scratch.wide(0), *gx_sum = scratch.wide(1);
   const T* mean = scratch.wide(2);
   std::fill(g_sum, g_sum + layout.width, T(0));
@@ -232,7 +239,8 @@ void reduce_as(const Sizes& s, const Layout& layout, const Reduce<T>& call, std:
   for (int which = 0; which < 2; ++which) {
     double* total = which == 0 ? call.sum_g : call.sum_gx;
     if (!total) continue;
-    combine_blocks(layout.blocks, reinterpret_cast<double*>(workspace) + which * s.channels, step / 8, s.channels, total, false);
+    combine_blocks(layout.blocks, reinterpret_cast<double*>(workspace) + which * s.channels, step / 8, s.channels,
+                   total, false);
   }
 }
 
@@ -271,13 +279,19 @@ template <class T>
 void reduce(const Sizes& s, const Reduce<T>& call, std::byte* workspace) {
   Layout layout(s);
   auto with_residual = [&]<bool kRelu, bool kCentred>() {
-    if (call.residual_grad) reduce_as<T, kRelu, kCentred, true>(s, layout, call, workspace);
-    else reduce_as<T, kRelu, kCentred, false>(s, layout, call, workspace);
+    if (call.residual_grad)
+      reduce_as<T, kRelu, kCentred, true>(s, layout, call, workspace);
+    else
+      reduce_as<T, kRelu, kCentred, false>(s, layout, call, workspace);
   };
-  if (call.out && call.x) with_residual.template operator()<true, true>();
-  else if (call.out) with_residual.template operator()<true, false>();
-  else if (call.x) with_residual.template operator()<false, true>();
-  else with_residual.template operator()<false, false>();
+  if (call.out && call.x)
+    with_residual.template operator()<true, true>();
+  else if (call.out)
+    with_residual.template operator()<true, false>();
+  else if (call.x)
+    with_residual.template operator()<false, true>();
+  else
+    with_residual.template operator()<false, false>();
 }
 
 template <class T>
@@ -290,16 +304,20 @@ void gradient(const Sizes& s, const Gradient<T>& call, std::byte* workspace) {
     repeat(layout, call.from_g, wide.wide(2));
     repeat(layout, call.from_gx, wide.wide(3));
   }
-  if (call.out && call.x) gradient_as<T, true, true>(s, layout, call, wide);
-  else if (call.out) gradient_as<T, true, false>(s, layout, call, wide);
-  else if (call.x) gradient_as<T, false, true>(s, layout, call, wide);
-  else gradient_as<T, false, false>(s, layout, call, wide);
+  if (call.out && call.x)
+    gradient_as<T, true, true>(s, layout, call, wide);
+  else if (call.out)
+    gradient_as<T, true, false>(s, layout, call, wide);
+  else if (call.x)
+    gradient_as<T, false, true>(s, layout, call, wide);
+  else
+    gradient_as<T, false, false>(s, layout, call, wide);
 }
 
-#define REPRISE_INSTANTIATE(T)                                                                \
-  template void statistics<T>(const Sizes&, const T*, double*, double*, std::byte*);          \
-  template void apply<T>(const Sizes&, const Apply<T>&, std::byte*);                          \
-  template void reduce<T>(const Sizes&, const Reduce<T>&, std::byte*);                        \
+#define REPRISE_INSTANTIATE(T)                                                       \
+  template void statistics<T>(const Sizes&, const T*, double*, double*, std::byte*); \
+  template void apply<T>(const Sizes&, const Apply<T>&, std::byte*);                 \
+  template void reduce<T>(const Sizes&, const Reduce<T>&, std::byte*);               \
   template void gradient<T>(const Sizes&, const Gradient<T>&, std::byte*);
 REPRISE_INSTANTIATE(float)
 REPRISE_INSTANTIATE(double)

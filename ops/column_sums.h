@@ -1,5 +1,5 @@
-// Sums over the rows of a [rows, columns] matrix, column by column, in double over fixed blocks of rows: the gradient of
-// a bias and the parameter gradients of normalisations. The same bits for any number of threads.
+// Sums over the rows of a [rows, columns] matrix, column by column, in double over fixed blocks of rows: the gradient
+// of a bias and the parameter gradients of normalisations. The same bits for any number of threads.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,20 @@ namespace reprise {
 struct RowBlocks {
   std::int64_t rows_per_block, count;
 
-  explicit RowBlocks(std::int64_t rows) : rows_per_block(std::max<std::int64_t>(64, (rows + 63) / 64)), count((rows + rows_per_block - 1) / rows_per_block) {}
+  explicit RowBlocks(std::int64_t rows)
+      : rows_per_block(std::max<std::int64_t>(64, (rows + 63) / 64)),
+        count((rows + rows_per_block - 1) / rows_per_block) {}
 
   /// Bytes for `sums` rows of `columns` doubles per block.
-  std::int64_t workspace(std::int64_t sums, std::int64_t columns) const { return count * sums * columns * static_cast<std::int64_t>(sizeof(double)); }
+  std::int64_t workspace(std::int64_t sums, std::int64_t columns) const {
+    return count * sums * columns * static_cast<std::int64_t>(sizeof(double));
+  }
 };
 
 /// target[c] (+)= the sum of partial[b][c] over the blocks, in order. `stride` is the distance between blocks.
 template <class T>
-void combine_blocks(const RowBlocks& blocks, const double* partial, std::int64_t stride, std::int64_t columns, T* target, bool accumulate) {
+void combine_blocks(const RowBlocks& blocks, const double* partial, std::int64_t stride, std::int64_t columns,
+                    T* target, bool accumulate) {
   for (std::int64_t c = 0; c < columns; ++c) {
     double sum = 0;
     for (std::int64_t b = 0; b < blocks.count; ++b) sum += partial[b * stride + c];
@@ -31,10 +36,13 @@ void combine_blocks(const RowBlocks& blocks, const double* partial, std::int64_t
   }
 }
 
-inline std::int64_t column_sums_workspace(std::int64_t rows, std::int64_t columns) { return RowBlocks(rows).workspace(1, columns); }
+inline std::int64_t column_sums_workspace(std::int64_t rows, std::int64_t columns) {
+  return RowBlocks(rows).workspace(1, columns);
+}
 
 template <class T>
-void column_sums(const T* x, std::int64_t rows, std::int64_t columns, T* target, bool accumulate, std::byte* workspace) {
+void column_sums(const T* x, std::int64_t rows, std::int64_t columns, T* target, bool accumulate,
+                 std::byte* workspace) {
   RowBlocks blocks(rows);
   auto* partial = reinterpret_cast<double*>(workspace);
   parallel_blocks(rows, blocks.rows_per_block, [&](std::int64_t begin, std::int64_t end) {

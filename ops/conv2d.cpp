@@ -17,7 +17,8 @@ namespace {
 enum Operand { kX, kWeight, kBias };
 
 onednn::ConvAlgorithm algorithm_of(ConvImplementation implementation) {
-  return implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd : onednn::ConvAlgorithm::direct;
+  return implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
+                                                               : onednn::ConvAlgorithm::direct;
 }
 
 std::int64_t workspace_of(const ConvGeometry& g, ConvPass pass, DType dtype) {
@@ -36,12 +37,14 @@ void infer(InferContext& c) {
   ConvGeometry g = conv_geometry(c.shape(kX), c.shape(kWeight), c.attrs(), bias);
   require_floats(c, bias ? 3 : 2);
   if (bias && c.shape(kBias) != Shape{g.out}) {
-    fail(ErrorKind::user, "[conv2d] expected bias [{}] beside weight {}, got {}", g.out, to_string(c.shape(kWeight)), to_string(c.shape(kBias)));
+    fail(ErrorKind::user, "[conv2d] expected bias [{}] beside weight {}, got {}", g.out, to_string(c.shape(kWeight)),
+         to_string(c.shape(kBias)));
   }
   c.result(0, c.dtype(kX), {g.n, g.oh, g.ow, g.out});
   DType dtype = c.dtype(kX);
   ConvGeometry b = for_backward(g);
-  std::int64_t backward = std::max(workspace_of(b, ConvPass::backward_data, dtype), workspace_of(b, ConvPass::backward_weights, dtype));
+  std::int64_t backward =
+      std::max(workspace_of(b, ConvPass::backward_data, dtype), workspace_of(b, ConvPass::backward_weights, dtype));
   if (bias) backward = std::max(backward, column_sums_workspace(g.n * g.oh * g.ow, g.out));
   c.workspace(workspace_of(g, ConvPass::forward, dtype), backward);
 }
@@ -54,7 +57,8 @@ void forward(ForwardContext& c) {
     const T* bias = g.bias ? c.in(kBias).as<T>() : nullptr;
     if constexpr (std::is_same_v<T, float>) {
       if (implementation != ConvImplementation::eigen) {
-        onednn::conv_forward(g, algorithm_of(implementation), x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(), c.workspace);
+        onednn::conv_forward(g, algorithm_of(implementation), x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(),
+                             c.workspace);
         return;
       }
     }
@@ -98,7 +102,8 @@ void backward(BackwardContext& c) {
     if (c.wants(kX)) backward_data<T>(c, g);
     if (c.wants(kWeight)) backward_weights<T>(c, g);
     if (c.inputs > kBias && c.wants(kBias)) {
-      column_sums(c.grad_out(0).as<T>(), g.n * g.oh * g.ow, g.out, c.grad(kBias).as<T>(), c.accumulates(kBias), c.workspace);
+      column_sums(c.grad_out(0).as<T>(), g.n * g.oh * g.ow, g.out, c.grad(kBias).as<T>(), c.accumulates(kBias),
+                  c.workspace);
     }
   });
 }
@@ -113,23 +118,28 @@ ConvGeometry conv_geometry(const Shape& x, const Shape& weight, const Attrs& att
   g.groups = attrs.integer(6);
   g.bias = bias;
   if (x.size() != 4 || weight.size() != 4) {
-    fail(ErrorKind::user, "[conv2d] expected x [n, h, w, in] and weight [out, in / groups, kh, kw], got {} and {}", to_string(x), to_string(weight));
+    fail(ErrorKind::user, "[conv2d] expected x [n, h, w, in] and weight [out, in / groups, kh, kw], got {} and {}",
+         to_string(x), to_string(weight));
   }
-  if (g.stride.h < 1 || g.stride.w < 1 || g.dilation.h < 1 || g.dilation.w < 1 || g.padding.h < 0 || g.padding.w < 0 || g.groups < 1) {
-    fail(ErrorKind::user, "[conv2d] expected stride, dilation and groups of at least 1 and padding of at least 0, got stride {}x{}, "
-         "padding {}x{}, dilation {}x{}, groups {}", g.stride.h, g.stride.w, g.padding.h, g.padding.w, g.dilation.h, g.dilation.w, g.groups);
+  if (g.stride.h < 1 || g.stride.w < 1 || g.dilation.h < 1 || g.dilation.w < 1 || g.padding.h < 0 || g.padding.w < 0 ||
+      g.groups < 1) {
+    fail(ErrorKind::user,
+         "[conv2d] expected stride, dilation and groups of at least 1 and padding of at least 0, got stride {}x{}, "
+         "padding {}x{}, dilation {}x{}, groups {}",
+         g.stride.h, g.stride.w, g.padding.h, g.padding.w, g.dilation.h, g.dilation.w, g.groups);
   }
   g.n = x[0], g.h = x[1], g.w = x[2], g.in = x[3];
   g.out = weight[0], g.kh = weight[2], g.kw = weight[3];
   if (g.in % g.groups != 0 || g.out % g.groups != 0 || weight[1] != g.in / g.groups || g.kh < 1 || g.kw < 1) {
-    fail(ErrorKind::user, "[conv2d] expected weight [out, {} / {}, kh, kw] for x {} in {} groups, got {}", g.in, g.groups, to_string(x), g.groups,
-         to_string(weight));
+    fail(ErrorKind::user, "[conv2d] expected weight [out, {} / {}, kh, kw] for x {} in {} groups, got {}", g.in,
+         g.groups, to_string(x), g.groups, to_string(weight));
   }
   g.oh = window_count(g.h, g.kh, g.stride.h, g.padding.h, g.dilation.h);
   g.ow = window_count(g.w, g.kw, g.stride.w, g.padding.w, g.dilation.w);
   if (g.oh < 1 || g.ow < 1) {
-    fail(ErrorKind::user, "[conv2d] expected a kernel that fits into the padded image, got x {} and weight {} with padding {}x{}", to_string(x),
-         to_string(weight), g.padding.h, g.padding.w);
+    fail(ErrorKind::user,
+         "[conv2d] expected a kernel that fits into the padded image, got x {} and weight {} with padding {}x{}",
+         to_string(x), to_string(weight), g.padding.h, g.padding.w);
   }
   return g;
 }
@@ -139,8 +149,12 @@ const Op kConv2d{
     .about = "2-D convolution, NHWC by OIHW; the gradient of weight repeats bit for bit at one thread count only",
     .inputs = {"x", "weight", "bias?"},
     .outputs = {"y"},
-    .attrs = {{"stride_h", AttrKind::integer}, {"stride_w", AttrKind::integer}, {"padding_h", AttrKind::integer},
-              {"padding_w", AttrKind::integer}, {"dilation_h", AttrKind::integer}, {"dilation_w", AttrKind::integer},
+    .attrs = {{"stride_h", AttrKind::integer},
+              {"stride_w", AttrKind::integer},
+              {"padding_h", AttrKind::integer},
+              {"padding_w", AttrKind::integer},
+              {"dilation_h", AttrKind::integer},
+              {"dilation_w", AttrKind::integer},
               {"groups", AttrKind::integer}},
     .saves = {{"x", {in("weight")}}, {"weight", {in("x")}}, {"bias", {}}},
     .accumulates = true,
@@ -151,7 +165,13 @@ const Op kConv2d{
 
 Value conv2d(Tape& tape, Arg x, Arg weight, Arg bias, const ConvOptions& o) {
   Attrs attrs;
-  attrs.add(o.stride.h).add(o.stride.w).add(o.padding.h).add(o.padding.w).add(o.dilation.h).add(o.dilation.w).add(o.groups);
+  attrs.add(o.stride.h)
+      .add(o.stride.w)
+      .add(o.padding.h)
+      .add(o.padding.w)
+      .add(o.dilation.h)
+      .add(o.dilation.w)
+      .add(o.groups);
   if (is_left_out(bias)) return tape.apply_one(kConv2d, {std::move(x), std::move(weight)}, attrs);
   return tape.apply_one(kConv2d, {std::move(x), std::move(weight), std::move(bias)}, attrs);
 }

@@ -76,8 +76,10 @@ void for_each_run(const ConvGeometry& g, const Sizes& s, std::int64_t group, Vis
 template <class T>
 void gather_patches(const ConvGeometry& g, const Sizes& s, std::int64_t group, const T* image, T* patches) {
   for_each_run(g, s, group, [&](std::int64_t at, std::int64_t from) {
-    if (from < 0) std::fill(patches + at, patches + at + s.in, T(0));
-    else std::copy(image + from, image + from + s.in, patches + at);
+    if (from < 0)
+      std::fill(patches + at, patches + at + s.in, T(0));
+    else
+      std::copy(image + from, image + from + s.in, patches + at);
   });
 }
 
@@ -111,21 +113,37 @@ void conv_forward(const ConvGeometry& g, const T* x, const T* weight, const T* b
     for (std::int64_t p = 0; p < s.positions; ++p) {
       for (std::int64_t o = 0; o < s.out; ++o) result[p * g.out + o] = bias ? bias[group * s.out + o] : T(0);
     }
-    gemm_serial(GemmCall<T>{.m = s.positions, .n = s.out, .k = s.patch, .a = patches, .lda = s.patch,
-                            .b = places.weight + group * s.patch * s.out, .ldb = s.out, .beta = T(1), .c = result, .ldc = g.out});
+    gemm_serial(GemmCall<T>{.m = s.positions,
+                            .n = s.out,
+                            .k = s.patch,
+                            .a = patches,
+                            .lda = s.patch,
+                            .b = places.weight + group * s.patch * s.out,
+                            .ldb = s.out,
+                            .beta = T(1),
+                            .c = result,
+                            .ldc = g.out});
   });
 }
 
 template <class T>
-void conv_backward_data(const ConvGeometry& g, const T* dy, const T* weight, T* dx, bool accumulate, std::byte* workspace) {
+void conv_backward_data(const ConvGeometry& g, const T* dy, const T* weight, T* dx, bool accumulate,
+                        std::byte* workspace) {
   Sizes s(g);
   Places<T> places(s, workspace);
   for_each_weight(g, s, [&](std::int64_t from, std::int64_t to) { places.weight[to] = weight[from]; });
   for_each_image(g, s, [&](std::int64_t block, std::int64_t image, std::int64_t group) {
     T* patches = places.patches + block * s.positions * s.patch;
-    gemm_serial(GemmCall<T>{.transpose_b = true, .m = s.positions, .n = s.patch, .k = s.out,
-                            .a = dy + image * s.positions * g.out + group * s.out, .lda = g.out,
-                            .b = places.weight + group * s.patch * s.out, .ldb = s.out, .c = patches, .ldc = s.patch});
+    gemm_serial(GemmCall<T>{.transpose_b = true,
+                            .m = s.positions,
+                            .n = s.patch,
+                            .k = s.out,
+                            .a = dy + image * s.positions * g.out + group * s.out,
+                            .lda = g.out,
+                            .b = places.weight + group * s.patch * s.out,
+                            .ldb = s.out,
+                            .c = patches,
+                            .ldc = s.patch});
     T* target = dx + image * g.h * g.w * g.in;
     if (!accumulate && group == 0) std::fill(target, target + g.h * g.w * g.in, T(0));
     for_each_run(g, s, group, [&](std::int64_t at, std::int64_t to) {
@@ -136,16 +154,25 @@ void conv_backward_data(const ConvGeometry& g, const T* dy, const T* weight, T* 
 }
 
 template <class T>
-void conv_backward_weights(const ConvGeometry& g, const T* x, const T* dy, T* dw, bool accumulate, std::byte* workspace) {
+void conv_backward_weights(const ConvGeometry& g, const T* x, const T* dy, T* dw, bool accumulate,
+                           std::byte* workspace) {
   Sizes s(g);
   Places<T> places(s, workspace);
   for_each_image(g, s, [&](std::int64_t block, std::int64_t image, std::int64_t group) {
     T* patches = places.patches + block * s.positions * s.patch;
     gather_patches(g, s, group, x + image * g.h * g.w * g.in, patches);
     bool first = image == block * s.images_per_block;
-    gemm_serial(GemmCall<T>{.transpose_a = true, .m = s.patch, .n = s.out, .k = s.positions, .a = patches, .lda = s.patch,
-                            .b = dy + image * s.positions * g.out + group * s.out, .ldb = g.out, .beta = first ? T(0) : T(1),
-                            .c = places.sums + block * s.weights + group * s.patch * s.out, .ldc = s.out});
+    gemm_serial(GemmCall<T>{.transpose_a = true,
+                            .m = s.patch,
+                            .n = s.out,
+                            .k = s.positions,
+                            .a = patches,
+                            .lda = s.patch,
+                            .b = dy + image * s.positions * g.out + group * s.out,
+                            .ldb = g.out,
+                            .beta = first ? T(0) : T(1),
+                            .c = places.sums + block * s.weights + group * s.patch * s.out,
+                            .ldc = s.out});
   });
   for_each_weight(g, s, [&](std::int64_t to, std::int64_t from) {
     T sum = accumulate ? dw[to] : T(0);
@@ -154,9 +181,9 @@ void conv_backward_weights(const ConvGeometry& g, const T* x, const T* dy, T* dw
   });
 }
 
-#define REPRISE_INSTANTIATE(T)                                                                                     \
-  template void conv_forward<T>(const ConvGeometry&, const T*, const T*, const T*, T*, std::byte*);                \
-  template void conv_backward_data<T>(const ConvGeometry&, const T*, const T*, T*, bool, std::byte*);              \
+#define REPRISE_INSTANTIATE(T)                                                                        \
+  template void conv_forward<T>(const ConvGeometry&, const T*, const T*, const T*, T*, std::byte*);   \
+  template void conv_backward_data<T>(const ConvGeometry&, const T*, const T*, T*, bool, std::byte*); \
   template void conv_backward_weights<T>(const ConvGeometry&, const T*, const T*, T*, bool, std::byte*);
 REPRISE_INSTANTIATE(float)
 REPRISE_INSTANTIATE(double)

@@ -17,8 +17,10 @@ std::int64_t conv_workspace(const ConvGeometry& geometry, ConvPass pass, std::in
 template <class T>
 void conv_forward(const ConvGeometry& geometry, const T* x, const T* weight, const T* bias, T* y, std::byte* workspace);
 template <class T>
-void conv_backward_data(const ConvGeometry& geometry, const T* dy, const T* weight, T* dx, bool accumulate, std::byte* workspace);
+void conv_backward_data(const ConvGeometry& geometry, const T* dy, const T* weight, T* dx, bool accumulate,
+                        std::byte* workspace);
 template <class T>
-void conv_backward_weights(const ConvGeometry& geometry, const T* x, const T* dy, T* dw, bool accumulate, std::byte* workspace);
+void conv_backward_weights(const ConvGeometry& geometry, const T* x, const T* dy, T* dw, bool accumulate,
+                           std::byte* workspace);
 
 }  // namespace reprise::portable

@@ -23,8 +23,10 @@ void clear_or_scale(const GemmCall<T>& call) {
   if (call.beta == T(1)) return;
   for (std::int64_t i = 0; i < call.m; ++i) {
     T* row = call.c + i * call.ldc;
-    if (call.beta == T(0)) std::fill(row, row + call.n, T(0));
-    else for (std::int64_t j = 0; j < call.n; ++j) row[j] *= call.beta;
+    if (call.beta == T(0))
+      std::fill(row, row + call.n, T(0));
+    else
+      for (std::int64_t j = 0; j < call.n; ++j) row[j] *= call.beta;
   }
 }
 
@@ -43,24 +45,26 @@ template <class T>
 void run_tile(const GemmCall<T>& call, GemmImplementation implementation) {
   if constexpr (std::is_same_v<T, float>) {
     if (implementation == GemmImplementation::onednn) {
-      onednn::sgemm(call.transpose_a, call.transpose_b, call.m, call.n, call.k, call.alpha, call.a, call.lda, call.b, call.ldb, call.beta,
-                    call.c, call.ldc);
+      onednn::sgemm(call.transpose_a, call.transpose_b, call.m, call.n, call.k, call.alpha, call.a, call.lda, call.b,
+                    call.ldb, call.beta, call.c, call.ldc);
       return;
     }
   }
   gemm_serial(call);
 }
 
-// Note: tiles. Wide enough that packing the operands anew for each tile costs little, and at least two of them wherever C
-// has two elements: the library then runs inside a parallel loop and so on one thread, whose order of sums is fixed.
+// Note: tiles. Wide enough that packing the operands anew for each tile costs little, and at least two of them wherever
+// C has two elements: the library then runs inside a parallel loop and so on one thread, whose order of sums is fixed.
 struct Tiling {
   std::int64_t rows, columns, row_tiles, column_tiles;
 
   Tiling(std::int64_t m, std::int64_t n) {
     rows = std::min<std::int64_t>(m, 256), columns = std::min<std::int64_t>(n, 1024);
     if (m <= rows && n <= columns) {
-      if (m >= n && m > 1) rows = (m + 1) / 2;
-      else if (n > 1) columns = (n + 1) / 2;
+      if (m >= n && m > 1)
+        rows = (m + 1) / 2;
+      else if (n > 1)
+        columns = (n + 1) / 2;
     }
     if (rows >= 32) rows = (rows + 15) / 16 * 16;
     if (columns >= 32) columns = (columns + 15) / 16 * 16;
@@ -79,10 +83,14 @@ void gemm_serial(const GemmCall<T>& call) {
   MutableMap<T> c(call.c, call.m, call.n, Stride(call.ldc));
   ConstMap<T> a(call.a, call.transpose_a ? call.k : call.m, call.transpose_a ? call.m : call.k, Stride(call.lda));
   ConstMap<T> b(call.b, call.transpose_b ? call.n : call.k, call.transpose_b ? call.k : call.n, Stride(call.ldb));
-  if (call.transpose_a && call.transpose_b) c.noalias() += call.alpha * (a.transpose() * b.transpose());
-  else if (call.transpose_a) c.noalias() += call.alpha * (a.transpose() * b);
-  else if (call.transpose_b) c.noalias() += call.alpha * (a * b.transpose());
-  else c.noalias() += call.alpha * (a * b);
+  if (call.transpose_a && call.transpose_b)
+    c.noalias() += call.alpha * (a.transpose() * b.transpose());
+  else if (call.transpose_a)
+    c.noalias() += call.alpha * (a.transpose() * b);
+  else if (call.transpose_b)
+    c.noalias() += call.alpha * (a * b.transpose());
+  else
+    c.noalias() += call.alpha * (a * b);
 }
 
 template <class T>
@@ -96,7 +104,8 @@ void gemm(const GemmCall<T>& call) {
   parallel_blocks(tiling.row_tiles * tiling.column_tiles, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {
       std::int64_t i = t / tiling.column_tiles * tiling.rows, j = t % tiling.column_tiles * tiling.columns;
-      run_tile(tile(call, i, std::min(tiling.rows, call.m - i), j, std::min(tiling.columns, call.n - j)), implementation);
+      run_tile(tile(call, i, std::min(tiling.rows, call.m - i), j, std::min(tiling.columns, call.n - j)),
+               implementation);
     }
   });
 }

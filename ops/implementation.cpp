@@ -28,7 +28,8 @@ const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
   if (g.padding != Pair(1)) return "Winograd is used with padding 1 only";
   if (g.groups != 1) return "Winograd takes one group only";
   if (std::min(g.in, g.out) < winograd_channels()) {
-    return onednn::is_amd() ? "Winograd pays from 64 channels on this processor" : "Winograd pays from 32 channels on this processor";
+    return onednn::is_amd() ? "Winograd pays from 64 channels on this processor"
+                            : "Winograd pays from 32 channels on this processor";
   }
   if (g.in % 16 != 0 || g.out % 16 != 0) return "Winograd takes multiples of 16 channels";
   return onednn::conv_refusal(g, onednn::ConvAlgorithm::winograd, pass);
@@ -37,7 +38,8 @@ const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
 std::string conv_name(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass) {
   std::string name = to_string(implementation);
   if (implementation == ConvImplementation::eigen) return name;
-  auto algorithm = implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd : onednn::ConvAlgorithm::direct;
+  auto algorithm = implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
+                                                                         : onednn::ConvAlgorithm::direct;
   return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, algorithm, pass));
 }
 
@@ -45,8 +47,10 @@ Why why_conv(const ConvGeometry& g, ConvPass pass, const char* title, DType dtyp
   Why result{title, conv_name(choose_conv(g, pass, dtype), g, pass), {}};
   for (int i = 0; i < kConvImplementationCount; ++i) {
     auto implementation = static_cast<ConvImplementation>(i);
-    if (const char* reason = conv_refusal(implementation, g, pass, dtype)) result.refused.push_back({to_string(implementation), reason});
-    else if (implementation != choose_conv(g, pass, dtype)) result.refused.push_back({to_string(implementation), "an earlier one takes the case"});
+    if (const char* reason = conv_refusal(implementation, g, pass, dtype))
+      result.refused.push_back({to_string(implementation), reason});
+    else if (implementation != choose_conv(g, pass, dtype))
+      result.refused.push_back({to_string(implementation), "an earlier one takes the case"});
   }
   return result;
 }
@@ -55,16 +59,20 @@ Why why_gemm(DType dtype) {
   Why result{"all passes", to_string(choose_gemm(dtype)), {}};
   for (int i = 0; i < kGemmImplementationCount; ++i) {
     auto implementation = static_cast<GemmImplementation>(i);
-    if (const char* reason = gemm_refusal(implementation, dtype)) result.refused.push_back({to_string(implementation), reason});
-    else if (implementation != choose_gemm(dtype)) result.refused.push_back({to_string(implementation), "an earlier one takes the case"});
+    if (const char* reason = gemm_refusal(implementation, dtype))
+      result.refused.push_back({to_string(implementation), reason});
+    else if (implementation != choose_gemm(dtype))
+      result.refused.push_back({to_string(implementation), "an earlier one takes the case"});
   }
   return result;
 }
 
 std::vector<Why> why_conv2d(const std::vector<Shape>& operands, DType dtype, const Attrs& attrs) {
-  if (operands.size() < 2) fail(ErrorKind::user, "[why conv2d] expected the shapes of x and weight, got {} shapes", operands.size());
+  if (operands.size() < 2)
+    fail(ErrorKind::user, "[why conv2d] expected the shapes of x and weight, got {} shapes", operands.size());
   ConvGeometry g = conv_geometry(operands[0], operands[1], attrs, operands.size() > 2);
-  return {why_conv(g, ConvPass::forward, "forward", dtype), why_conv(g, ConvPass::backward_data, "gradient of x", dtype),
+  return {why_conv(g, ConvPass::forward, "forward", dtype),
+          why_conv(g, ConvPass::backward_data, "gradient of x", dtype),
           why_conv(g, ConvPass::backward_weights, "gradient of weight", dtype)};
 }
 
@@ -79,7 +87,9 @@ const char* to_string(ConvImplementation implementation) {
   return kNames[static_cast<int>(implementation)];
 }
 
-const char* to_string(GemmImplementation implementation) { return implementation == GemmImplementation::onednn ? "oneDNN" : "Eigen"; }
+const char* to_string(GemmImplementation implementation) {
+  return implementation == GemmImplementation::onednn ? "oneDNN" : "Eigen";
+}
 
 const char* conv_refusal(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass, DType dtype) {
   if (implementation == ConvImplementation::eigen) return nullptr;
@@ -102,7 +112,8 @@ const char* gemm_refusal(GemmImplementation implementation, DType dtype) {
 }
 
 GemmImplementation choose_gemm(DType dtype) {
-  return gemm_refusal(GemmImplementation::onednn, dtype) == nullptr ? GemmImplementation::onednn : GemmImplementation::eigen;
+  return gemm_refusal(GemmImplementation::onednn, dtype) == nullptr ? GemmImplementation::onednn
+                                                                    : GemmImplementation::eigen;
 }
 
 std::vector<Why> why(const Op& op, const std::vector<Shape>& operands, DType dtype, const Attrs& attrs) {
@@ -116,7 +127,8 @@ std::string describe(const std::vector<Why>& reasons) {
   std::string text = fmt::format("oneDNN sees: {}{}\n", onednn::isa_name(), onednn::is_amd() ? ", AMD" : "");
   for (const Why& reason : reasons) {
     text += fmt::format("{}: {}\n", reason.pass, reason.chosen);
-    for (const Why::Refused& refused : reason.refused) text += fmt::format("  not {}: {}\n", refused.implementation, refused.reason);
+    for (const Why::Refused& refused : reason.refused)
+      text += fmt::format("  not {}: {}\n", refused.implementation, refused.reason);
   }
   return text;
 }

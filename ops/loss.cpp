@@ -12,7 +12,9 @@
 namespace reprise {
 namespace {
 
-std::int64_t row_grain(std::int64_t width) { return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, width)); }
+std::int64_t row_grain(std::int64_t width) {
+  return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, width));
+}
 
 // The mean of n numbers, added up in order.
 double ordered_mean(const double* values, std::int64_t n) {
@@ -37,8 +39,9 @@ void infer_cross_entropy(InferContext& c) {
   require_float(c, kLogits);
   const Shape& logits = c.shape(kLogits);
   if (logits.size() != 2 || element_count(logits) == 0 || c.shape(kLabels) != Shape{logits[0]}) {
-    fail(ErrorKind::user, "[softmax_cross_entropy] expected logits [n, classes], not empty, and labels [n], got {} and {}", to_string(logits),
-         to_string(c.shape(kLabels)));
+    fail(ErrorKind::user,
+         "[softmax_cross_entropy] expected logits [n, classes], not empty, and labels [n], got {} and {}",
+         to_string(logits), to_string(c.shape(kLabels)));
   }
   if (c.dtype(kLabels) != DType::i64) {
     fail(ErrorKind::user, "[softmax_cross_entropy] expected labels of dtype i64, got {}", to_string(c.dtype(kLabels)));
@@ -112,15 +115,16 @@ enum NceResult { kLoss, kPositive, kWeights, kInverse };
 struct NceSizes {
   std::int64_t n, d, rows;
   double temperature;
-  NceSizes(const Shape& query, const Shape& queue, const Attrs& attrs) : n(query[0]), d(query[1]), rows(queue[0]), temperature(attrs.real(0)) {}
+  NceSizes(const Shape& query, const Shape& queue, const Attrs& attrs)
+      : n(query[0]), d(query[1]), rows(queue[0]), temperature(attrs.real(0)) {}
 };
 
 void infer_nce(InferContext& c) {
   require_floats(c, 3);
   const Shape &query = c.shape(kQuery), &key = c.shape(kKey), &queue = c.shape(kQueue);
   if (query.size() != 2 || query[0] < 1 || query[1] < 1 || key != query || queue.size() != 2 || queue[1] != query[1]) {
-    fail(ErrorKind::user, "[info_nce] expected query [n, d], key [n, d] and queue [rows, d], got {}, {} and {}", to_string(query), to_string(key),
-         to_string(queue));
+    fail(ErrorKind::user, "[info_nce] expected query [n, d], key [n, d] and queue [rows, d], got {}, {} and {}",
+         to_string(query), to_string(key), to_string(queue));
   }
   NceSizes s(query, queue, c.attrs());
   if (!(s.temperature > 0)) fail(ErrorKind::user, "[info_nce] expected a temperature above 0, got {}", s.temperature);
@@ -139,8 +143,17 @@ void forward_nce_as(ForwardContext& c, const NceSizes& s) {
   T *positive = c.out(kPositive).as<T>(), *weights = c.out(kWeights).as<T>(), *inverse = c.out(kInverse).as<T>();
   auto* losses = reinterpret_cast<double*>(c.workspace);
   T scale = static_cast<T>(1 / s.temperature);
-  gemm(GemmCall<T>{.transpose_b = true, .m = s.n, .n = s.rows, .k = s.d, .alpha = scale, .a = query, .lda = s.d, .b = c.in(kQueue).as<T>(),
-                   .ldb = s.d, .c = weights, .ldc = s.rows});
+  gemm(GemmCall<T>{.transpose_b = true,
+                   .m = s.n,
+                   .n = s.rows,
+                   .k = s.d,
+                   .alpha = scale,
+                   .a = query,
+                   .lda = s.d,
+                   .b = c.in(kQueue).as<T>(),
+                   .ldb = s.d,
+                   .c = weights,
+                   .ldc = s.rows});
   parallel_blocks(s.n, row_grain(s.rows), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       T* row = weights + r * s.rows;
@@ -166,13 +179,21 @@ void forward_nce(ForwardContext& c) {
 // dquery = f ((p_0 - 1) key + sum_j p_j queue_j), dkey = f (p_0 - 1) query.
 template <class T>
 void backward_nce_as(BackwardContext& c, const NceSizes& s) {
-  T factor = static_cast<T>(static_cast<double>(*c.grad_out(kLoss).as<T>()) / (static_cast<double>(s.n) * s.temperature));
+  T factor =
+      static_cast<T>(static_cast<double>(*c.grad_out(kLoss).as<T>()) / (static_cast<double>(s.n) * s.temperature));
   const T* positive = c.out(kPositive).as<T>();
   if (c.wants(kQuery)) {
     auto* mixed = reinterpret_cast<T*>(c.workspace);
     const T *inverse = c.out(kInverse).as<T>(), *key = c.in(kKey).as<T>();
-    gemm(GemmCall<T>{.m = s.n, .n = s.d, .k = s.rows, .a = c.out(kWeights).as<T>(), .lda = s.rows, .b = c.in(kQueue).as<T>(), .ldb = s.d,
-                     .c = mixed, .ldc = s.d});
+    gemm(GemmCall<T>{.m = s.n,
+                     .n = s.d,
+                     .k = s.rows,
+                     .a = c.out(kWeights).as<T>(),
+                     .lda = s.rows,
+                     .b = c.in(kQueue).as<T>(),
+                     .ldb = s.d,
+                     .c = mixed,
+                     .ldc = s.d});
     T* dq = c.grad(kQuery).as<T>();
     bool accumulate = c.accumulates(kQuery);
     for (std::int64_t r = 0; r < s.n; ++r) {
@@ -302,12 +323,14 @@ Value info_nce(Tape& tape, Arg query, Arg key, Arg queue, double temperature) {
   return tape.apply_one(kInfoNce, {std::move(query), std::move(key), std::move(queue)}, Attrs().add(temperature));
 }
 
-Value mse(Tape& tape, Arg prediction, Arg target) { return tape.apply_one(kMse, {std::move(prediction), std::move(target)}); }
+Value mse(Tape& tape, Arg prediction, Arg target) {
+  return tape.apply_one(kMse, {std::move(prediction), std::move(target)});
+}
 
 std::int64_t count_top_k(const Tensor& logits, const Tensor& labels, int k) {
   if (logits.shape().size() != 2 || labels.shape() != Shape{logits.shape()[0]}) {
-    fail(ErrorKind::user, "[count_top_k] expected logits [n, classes] and labels [n], got {} and {}", to_string(logits.shape()),
-         to_string(labels.shape()));
+    fail(ErrorKind::user, "[count_top_k] expected logits [n, classes] and labels [n], got {} and {}",
+         to_string(logits.shape()), to_string(labels.shape()));
   }
   std::int64_t n = logits.shape()[0], classes = logits.shape()[1], hits = 0;
   std::span<const float> values = logits.host_read<float>();
@@ -316,7 +339,8 @@ std::int64_t count_top_k(const Tensor& logits, const Tensor& labels, int k) {
   for (std::int64_t r = 0; r < n; ++r) {
     const float* row = values.data() + r * classes;
     std::int64_t label = wanted[static_cast<std::size_t>(r)], ahead = 0;
-    for (std::int64_t i = 0; i < classes; ++i) ahead += row[i] > row[label] || (row[i] == row[label] && i < label) || row[i] != row[i];
+    for (std::int64_t i = 0; i < classes; ++i)
+      ahead += row[i] > row[label] || (row[i] == row[label] && i < label) || row[i] != row[i];
     if (ahead < k && row[label] == row[label]) ++hits;
   }
   return hits;

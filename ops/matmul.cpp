@@ -22,7 +22,8 @@ MatmulSizes matmul_sizes(const Shape& a, const Shape& b, const Attrs& attrs) {
   s.transpose_a = attrs.flag(0), s.transpose_b = attrs.flag(1);
   int rank = a.size();
   if ((rank != 2 && rank != 3) || b.size() != rank || (rank == 3 && a[0] != b[0])) {
-    fail(ErrorKind::user, "[matmul] expected two matrices, or two batches of matrices of one size, got {} and {}", to_string(a), to_string(b));
+    fail(ErrorKind::user, "[matmul] expected two matrices, or two batches of matrices of one size, got {} and {}",
+         to_string(a), to_string(b));
   }
   s.batch = rank == 3 ? a[0] : 1;
   s.m = a[rank - 2], s.k = a[rank - 1];
@@ -31,8 +32,8 @@ MatmulSizes matmul_sizes(const Shape& a, const Shape& b, const Attrs& attrs) {
   s.n = b[rank - 1];
   if (s.transpose_b) std::swap(inner, s.n);
   if (inner != s.k) {
-    fail(ErrorKind::user, "[matmul] expected equal inner extents, got {}{} and {}{}", to_string(a), s.transpose_a ? " transposed" : "",
-         to_string(b), s.transpose_b ? " transposed" : "");
+    fail(ErrorKind::user, "[matmul] expected equal inner extents, got {}{} and {}{}", to_string(a),
+         s.transpose_a ? " transposed" : "", to_string(b), s.transpose_b ? " transposed" : "");
   }
   return s;
 }
@@ -57,9 +58,17 @@ void run_batched(std::int64_t batch, GemmCall<T> call, std::int64_t step_a, std:
 void forward_matmul(ForwardContext& c) {
   MatmulSizes s = matmul_sizes(c.in(kA).shape, c.in(kB).shape, *c.attrs);
   dispatch_float(c.out(0).dtype, [&]<class T>() {
-    GemmCall<T> call{.transpose_a = s.transpose_a, .transpose_b = s.transpose_b, .m = s.m, .n = s.n, .k = s.k,
-                     .a = c.in(kA).as<T>(), .lda = s.transpose_a ? s.m : s.k, .b = c.in(kB).as<T>(), .ldb = s.transpose_b ? s.k : s.n,
-                     .c = c.out(0).as<T>(), .ldc = s.n};
+    GemmCall<T> call{.transpose_a = s.transpose_a,
+                     .transpose_b = s.transpose_b,
+                     .m = s.m,
+                     .n = s.n,
+                     .k = s.k,
+                     .a = c.in(kA).as<T>(),
+                     .lda = s.transpose_a ? s.m : s.k,
+                     .b = c.in(kB).as<T>(),
+                     .ldb = s.transpose_b ? s.k : s.n,
+                     .c = c.out(0).as<T>(),
+                     .ldc = s.n};
     run_batched(s.batch, call, s.m * s.k, s.k * s.n, s.m * s.n);
   });
 }
@@ -111,7 +120,8 @@ struct LinearSizes {
 
 LinearSizes linear_sizes(const Shape& x, const Shape& weight) {
   if (x.size() < 1 || weight.size() != 2 || x.back() != weight[1]) {
-    fail(ErrorKind::user, "[linear] expected x [..., in] and weight [out, in], got {} and {}", to_string(x), to_string(weight));
+    fail(ErrorKind::user, "[linear] expected x [..., in] and weight [out, in], got {} and {}", to_string(x),
+         to_string(weight));
   }
   LinearSizes s{1, weight[1], weight[0]};
   for (int i = 0; i + 1 < x.size(); ++i) s.rows *= x[i];
@@ -123,7 +133,8 @@ void infer_linear(InferContext& c) {
   bool bias = c.has(kBias);
   require_floats(c, bias ? 3 : 2);
   if (bias && c.shape(kBias) != Shape{s.out}) {
-    fail(ErrorKind::user, "[linear] expected bias [{}] beside weight {}, got {}", s.out, to_string(c.shape(kWeight)), to_string(c.shape(kBias)));
+    fail(ErrorKind::user, "[linear] expected bias [{}] beside weight {}, got {}", s.out, to_string(c.shape(kWeight)),
+         to_string(c.shape(kBias)));
   }
   Shape shape = c.shape(kX);
   shape[shape.size() - 1] = s.out;
@@ -137,12 +148,22 @@ void forward_linear_as(ForwardContext& c, const LinearSizes& s) {
   bool bias = c.has(kBias);
   if (bias) {
     const T* b = c.in(kBias).as<T>();
-    parallel_blocks(s.rows, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, s.out)), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) std::copy(b, b + s.out, y + r * s.out);
-    });
+    parallel_blocks(s.rows, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, s.out)),
+                    [&](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t r = begin; r < end; ++r) std::copy(b, b + s.out, y + r * s.out);
+                    });
   }
-  gemm(GemmCall<T>{.transpose_b = true, .m = s.rows, .n = s.out, .k = s.in, .a = c.in(kX).as<T>(), .lda = s.in,
-                   .b = c.in(kWeight).as<T>(), .ldb = s.in, .beta = bias ? T(1) : T(0), .c = y, .ldc = s.out});
+  gemm(GemmCall<T>{.transpose_b = true,
+                   .m = s.rows,
+                   .n = s.out,
+                   .k = s.in,
+                   .a = c.in(kX).as<T>(),
+                   .lda = s.in,
+                   .b = c.in(kWeight).as<T>(),
+                   .ldb = s.in,
+                   .beta = bias ? T(1) : T(0),
+                   .c = y,
+                   .ldc = s.out});
 }
 
 void forward_linear(ForwardContext& c) {
@@ -154,12 +175,29 @@ template <class T>
 void backward_linear_as(BackwardContext& c, const LinearSizes& s) {
   const T* dy = c.grad_out(0).as<T>();
   if (c.wants(kX)) {
-    gemm(GemmCall<T>{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.out, .b = c.in(kWeight).as<T>(), .ldb = s.in,
-                     .beta = c.accumulates(kX) ? T(1) : T(0), .c = c.grad(kX).as<T>(), .ldc = s.in});
+    gemm(GemmCall<T>{.m = s.rows,
+                     .n = s.in,
+                     .k = s.out,
+                     .a = dy,
+                     .lda = s.out,
+                     .b = c.in(kWeight).as<T>(),
+                     .ldb = s.in,
+                     .beta = c.accumulates(kX) ? T(1) : T(0),
+                     .c = c.grad(kX).as<T>(),
+                     .ldc = s.in});
   }
   if (c.wants(kWeight)) {
-    gemm(GemmCall<T>{.transpose_a = true, .m = s.out, .n = s.in, .k = s.rows, .a = dy, .lda = s.out, .b = c.in(kX).as<T>(), .ldb = s.in,
-                     .beta = c.accumulates(kWeight) ? T(1) : T(0), .c = c.grad(kWeight).as<T>(), .ldc = s.in});
+    gemm(GemmCall<T>{.transpose_a = true,
+                     .m = s.out,
+                     .n = s.in,
+                     .k = s.rows,
+                     .a = dy,
+                     .lda = s.out,
+                     .b = c.in(kX).as<T>(),
+                     .ldb = s.in,
+                     .beta = c.accumulates(kWeight) ? T(1) : T(0),
+                     .c = c.grad(kWeight).as<T>(),
+                     .ldc = s.in});
   }
   if (c.inputs > kBias && c.wants(kBias)) {
     column_sums(dy, s.rows, s.out, c.grad(kBias).as<T>(), c.accumulates(kBias), c.workspace);

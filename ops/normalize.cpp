@@ -21,7 +21,8 @@ struct Rows {
 
 void require_rows(const InferContext& c) {
   if (c.shape(0).size() < 1 || c.shape(0).back() < 1) {
-    fail(ErrorKind::user, "[{}] expected x [..., channels] with at least one channel, got {}", c.op().name, to_string(c.shape(0)));
+    fail(ErrorKind::user, "[{}] expected x [..., channels] with at least one channel, got {}", c.op().name,
+         to_string(c.shape(0)));
   }
 }
 
@@ -36,7 +37,8 @@ void infer_layer(InferContext& c) {
   Rows rows(c.shape(kX));
   for (int i : {kGamma, kBeta}) {
     if (c.shape(i) != Shape{rows.width}) {
-      fail(ErrorKind::user, "[layer_norm] expected gamma and beta [{}] for x {}, got {}", rows.width, to_string(c.shape(kX)), to_string(c.shape(i)));
+      fail(ErrorKind::user, "[layer_norm] expected gamma and beta [{}] for x {}, got {}", rows.width,
+           to_string(c.shape(kX)), to_string(c.shape(i)));
     }
   }
   c.result(kY, c.dtype(kX), c.shape(kX));
@@ -72,7 +74,8 @@ void forward_layer(ForwardContext& c) {
 // With xhat = (x - mean) rstd and g = dy gamma: dx = rstd (g - mean(g) - xhat mean(g xhat)), dgamma = sum dy xhat,
 // dbeta = sum dy.
 template <class T>
-void layer_row_gradient(const T* x, const T* dy, const T* gamma, T mean, T rstd, std::int64_t n, T* dx, bool accumulate) {
+void layer_row_gradient(const T* x, const T* dy, const T* gamma, T mean, T rstd, std::int64_t n, T* dx,
+                        bool accumulate) {
   T width = static_cast<T>(n);
   T g = row_sum<T>(n, [&](std::int64_t i) { return dy[i] * gamma[i]; }) / width;
   T gx = row_sum<T>(n, [&](std::int64_t i) { return dy[i] * gamma[i] * (x[i] - mean); }) * rstd * rstd / width;
@@ -116,7 +119,8 @@ void backward_layer_parameters(BackwardContext& c, const Rows& rows) {
       for (std::int64_t i = 0; i < n; ++i) for_beta[i] += static_cast<double>(row[i]);
       if (!gamma) continue;
       const T* values = x + r * n;
-      for (std::int64_t i = 0; i < n; ++i) for_gamma[i] += static_cast<double>(row[i]) * static_cast<double>((values[i] - mean[r]) * rstd[r]);
+      for (std::int64_t i = 0; i < n; ++i)
+        for_gamma[i] += static_cast<double>(row[i]) * static_cast<double>((values[i] - mean[r]) * rstd[r]);
     }
   });
   if (c.wants(kBeta)) combine_blocks(blocks, partial, 2 * n, n, c.grad(kBeta).as<T>(), c.accumulates(kBeta));
@@ -232,7 +236,9 @@ Value layer_norm(Tape& tape, Arg x, Arg gamma, Arg beta, double eps) {
   return tape.apply_one(kLayerNorm, {std::move(x), std::move(gamma), std::move(beta)}, Attrs().add(eps));
 }
 
-Value l2_normalize(Tape& tape, Arg x, double eps) { return tape.apply_one(kL2Normalize, {std::move(x)}, Attrs().add(eps)); }
+Value l2_normalize(Tape& tape, Arg x, double eps) {
+  return tape.apply_one(kL2Normalize, {std::move(x)}, Attrs().add(eps));
+}
 
 void register_normalize_ops() {
   register_op(kLayerNorm);

@@ -22,7 +22,7 @@ using Tag = memory::format_tag;
 // Note: chunks of images. Winograd wants its activations in blocks of 16 channels, so they are reordered into the
 // workspace; and a data gradient that is added to one already there is made in the workspace first. Both go through
 // the batch in chunks whose copies take about this many bytes: small workspaces, and the copies stay in cache.
-constexpr std::int64_t kChunkBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
 
 struct Key {
   ConvGeometry geometry;
@@ -36,9 +36,11 @@ struct KeyHash {
   std::size_t operator()(const Key& key) const {
     const ConvGeometry& g = key.geometry;
     std::uint64_t hash = 0x9E3779B97F4A7C15u;
-    for (std::int64_t word : {g.n, g.h, g.w, g.in, g.oh, g.ow, g.out, g.kh, g.kw, g.stride.h, g.stride.w, g.padding.h, g.padding.w,
-                              g.dilation.h, g.dilation.w, g.groups, static_cast<std::int64_t>(key.algorithm) * 64 +
-                              static_cast<std::int64_t>(key.pass) * 16 + g.bias, static_cast<std::int64_t>(key.threads)}) {
+    for (std::int64_t word :
+         {g.n, g.h, g.w, g.in, g.oh, g.ow, g.out, g.kh, g.kw, g.stride.h, g.stride.w, g.padding.h, g.padding.w,
+          g.dilation.h, g.dilation.w, g.groups,
+          static_cast<std::int64_t>(key.algorithm) * 64 + static_cast<std::int64_t>(key.pass) * 16 + g.bias,
+          static_cast<std::int64_t>(key.threads)}) {
       hash = (hash ^ static_cast<std::uint64_t>(word)) * 0x9FB21C651E98DF25u;
       hash ^= hash >> 29;
     }
@@ -57,7 +59,8 @@ dnnl::stream& stream() {
 }
 
 void check(dnnl_status_t status, const char* what) {
-  if (status != dnnl_success) fail(ErrorKind::device, "[onednn] expected {} to succeed, got status {}", what, static_cast<int>(status));
+  if (status != dnnl_success)
+    fail(ErrorKind::device, "[onednn] expected {} to succeed, got status {}", what, static_cast<int>(status));
 }
 
 void execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* args, int count) {
@@ -111,8 +114,11 @@ class Plan {
     y_.set_data_handle(copy ? workspace + y_at_ : static_cast<void*>(y));
     set_common(workspace);
     if (bias) bias_.set_data_handle(const_cast<float*>(bias));
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, x_.get()}, {DNNL_ARG_WEIGHTS, weight_.get()}, {DNNL_ARG_DST, y_.get()},
-                              {DNNL_ARG_SCRATCHPAD, scratch_.get()}, {DNNL_ARG_BIAS, bias_.get(true)}};
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, x_.get()},
+                              {DNNL_ARG_WEIGHTS, weight_.get()},
+                              {DNNL_ARG_DST, y_.get()},
+                              {DNNL_ARG_SCRATCHPAD, scratch_.get()},
+                              {DNNL_ARG_BIAS, bias_.get(true)}};
     execute(primitive_, args, bias ? 5 : 4);
     if (copy) store_.run(workspace + y_at_, y);
   }
@@ -123,8 +129,10 @@ class Plan {
     y_.set_data_handle(const_cast<void*>(source));
     x_.set_data_handle(copy ? workspace + x_at_ : static_cast<void*>(dx));
     set_common(workspace);
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_DST, y_.get()}, {DNNL_ARG_WEIGHTS, weight_.get()},
-                              {DNNL_ARG_DIFF_SRC, x_.get()}, {DNNL_ARG_SCRATCHPAD, scratch_.get()}};
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_DST, y_.get()},
+                              {DNNL_ARG_WEIGHTS, weight_.get()},
+                              {DNNL_ARG_DIFF_SRC, x_.get()},
+                              {DNNL_ARG_SCRATCHPAD, scratch_.get()}};
     execute(primitive_, args, 4);
     if (copy) (accumulate ? store_add_ : store_).run(workspace + x_at_, dx);
   }
@@ -134,8 +142,10 @@ class Plan {
     x_.set_data_handle(const_cast<void*>(load(x_in_, x, x_desc_ != user_x_, workspace + x_at_)));
     y_.set_data_handle(const_cast<void*>(load(y_in_, dy, y_desc_ != user_y_, workspace + y_at_)));
     set_common(workspace);
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, x_.get()}, {DNNL_ARG_DIFF_DST, y_.get()},
-                              {DNNL_ARG_DIFF_WEIGHTS, weight_.get()}, {DNNL_ARG_SCRATCHPAD, scratch_.get()}};
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, x_.get()},
+                              {DNNL_ARG_DIFF_DST, y_.get()},
+                              {DNNL_ARG_DIFF_WEIGHTS, weight_.get()},
+                              {DNNL_ARG_SCRATCHPAD, scratch_.get()}};
     execute(primitive_, args, 4);
     (accumulate ? store_add_ : store_).run(workspace + weight_at_, dw);
   }
@@ -179,24 +189,28 @@ class Plan {
     }
     memory::dims strides{g.stride.h, g.stride.w}, dilates{g.dilation.h - 1, g.dilation.w - 1};
     // Padding after the image is what the window grid really uses, which may be less than the padding before it.
-    auto after = [](std::int64_t extent, std::int64_t count, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                    std::int64_t padding) { return (count - 1) * stride + dilation * (kernel - 1) + 1 - extent - padding; };
+    auto after = [](std::int64_t extent, std::int64_t count, std::int64_t kernel, std::int64_t stride,
+                    std::int64_t dilation, std::int64_t padding) {
+      return (count - 1) * stride + dilation * (kernel - 1) + 1 - extent - padding;
+    };
     memory::dims left{g.padding.h, g.padding.w};
     memory::dims right{after(g.h, g.oh, g.kh, g.stride.h, g.dilation.h, g.padding.h),
                        after(g.w, g.ow, g.kw, g.stride.w, g.dilation.w, g.padding.w)};
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     try {
-      dnnl::convolution_forward::desc forward(dnnl::prop_kind::forward_training, algorithm, x, weight, bias, y, strides, dilates,
-                                              left, right);
+      dnnl::convolution_forward::desc forward(dnnl::prop_kind::forward_training, algorithm, x, weight, bias, y, strides,
+                                              dilates, left, right);
       dnnl::convolution_forward::primitive_desc hint(forward, attr, engine());
       if (key_.pass == ConvPass::forward) {
         adopt(hint, hint.src_desc(), hint.weights_desc(), hint.dst_desc());
       } else if (key_.pass == ConvPass::backward_data) {
-        dnnl::convolution_backward_data::primitive_desc pd({algorithm, x, weight, y, strides, dilates, left, right}, attr, engine(), hint);
+        dnnl::convolution_backward_data::primitive_desc pd({algorithm, x, weight, y, strides, dilates, left, right},
+                                                           attr, engine(), hint);
         adopt(pd, pd.diff_src_desc(), pd.weights_desc(), pd.diff_dst_desc());
       } else {
-        dnnl::convolution_backward_weights::primitive_desc pd({algorithm, x, weight, y, strides, dilates, left, right}, attr, engine(), hint);
+        dnnl::convolution_backward_weights::primitive_desc pd({algorithm, x, weight, y, strides, dilates, left, right},
+                                                              attr, engine(), hint);
         adopt(pd, pd.src_desc(), pd.diff_weights_desc(), pd.diff_dst_desc());
       }
     } catch (const dnnl::error&) {
@@ -204,7 +218,8 @@ class Plan {
     }
   }
 
-  void adopt(const dnnl::primitive_desc_base& description, const memory::desc& x, const memory::desc& weight, const memory::desc& y) {
+  void adopt(const dnnl::primitive_desc_base& description, const memory::desc& x, const memory::desc& weight,
+             const memory::desc& y) {
     dnnl_primitive_desc_t copy = nullptr;
     check(dnnl_primitive_desc_clone(&copy, description.get()), "a description");
     description_ = dnnl::primitive_desc_base(copy);
@@ -238,7 +253,8 @@ class Plan {
     y_ = memory(y_desc_, engine(), nullptr);
     weight_ = memory(weight_desc_, engine(), nullptr);
     scratch_ = memory(scratch_desc_, engine(), nullptr);
-    if (key_.geometry.bias) bias_ = memory(memory::desc({key_.geometry.out}, memory::data_type::f32, Tag::a), engine(), nullptr);
+    if (key_.geometry.bias)
+      bias_ = memory(memory::desc({key_.geometry.out}, memory::data_type::f32, Tag::a), engine(), nullptr);
     bool weights = key_.pass == ConvPass::backward_weights, data = key_.pass == ConvPass::backward_data;
     if (!weights) weight_in_.prepare(user_weight_, weight_desc_, false);
     if (!data && x_desc_ != user_x_) x_in_.prepare(user_x_, x_desc_, false);
@@ -292,7 +308,8 @@ std::int64_t chunk_images(const ConvGeometry& g, ConvAlgorithm algorithm, bool a
 
 // Calls body(plan, first image) for each chunk; the last may be shorter and then has its own plan.
 template <class Body>
-void for_each_chunk(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass, std::int64_t chunk, Body&& body) {
+void for_each_chunk(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass, std::int64_t chunk,
+                    Body&& body) {
   for (std::int64_t first = 0; first < geometry.n; first += chunk) {
     ConvGeometry part = geometry;
     part.n = std::min(chunk, geometry.n - first);
@@ -300,10 +317,15 @@ void for_each_chunk(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvP
   }
 }
 
-std::int64_t chunked_workspace(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass, std::int64_t chunk) {
-  std::int64_t bytes = 0;
-  for_each_chunk(geometry, algorithm, pass, chunk, [&](Plan& plan, std::int64_t, bool) { bytes = std::max(bytes, plan.workspace()); });
-  return bytes;
+// Calls body(plan) for the plan of the full chunks and, where the last chunk is shorter, for its plan.
+template <class Body>
+void for_each_plan(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass, std::int64_t chunk,
+                   Body&& body) {
+  ConvGeometry part = geometry;
+  part.n = std::min(chunk, geometry.n);
+  body(plan_for(part, algorithm, pass));
+  part.n = geometry.n % chunk;
+  if (geometry.n > chunk && part.n > 0) body(plan_for(part, algorithm, pass));
 }
 
 }  // namespace
@@ -311,17 +333,17 @@ std::int64_t chunked_workspace(const ConvGeometry& geometry, ConvAlgorithm algor
 bool has_avx512() {
   static const bool answer = [] {
     auto isa = dnnl::get_effective_cpu_isa();
-    return isa == dnnl::cpu_isa::avx512_core || isa == dnnl::cpu_isa::avx512_core_vnni || isa == dnnl::cpu_isa::avx512_core_bf16 ||
-           isa == dnnl::cpu_isa::avx512_core_amx;
+    return isa == dnnl::cpu_isa::avx512_core || isa == dnnl::cpu_isa::avx512_core_vnni ||
+           isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
   }();
   return answer;
 }
 
 const char* refusal() {
-  static const char* const answer =
-      has_avx512() || dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx2 || dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx2_vnni
-          ? nullptr
-          : "the processor has no AVX2";
+  static const char* const answer = has_avx512() || dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx2 ||
+                                            dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx2_vnni
+                                        ? nullptr
+                                        : "the processor has no AVX2";
   return answer;
 }
 
@@ -337,9 +359,13 @@ bool is_amd() {
 }
 
 const char* conv_refusal(const ConvGeometry& g, ConvAlgorithm algorithm, ConvPass pass) {
-  ConvGeometry part = g;
-  part.n = chunk_images(g, algorithm, false);
-  return plan_for(part, algorithm, pass).refusal();
+  const char* reason = nullptr;
+  auto ask = [&](Plan& plan) {
+    if (!reason) reason = plan.refusal();
+  };
+  for_each_plan(g, algorithm, pass, chunk_images(g, algorithm, false), ask);
+  if (pass == ConvPass::backward_data) for_each_plan(g, algorithm, pass, chunk_images(g, algorithm, true), ask);
+  return reason;
 }
 
 const char* conv_kernel_name(const ConvGeometry& g, ConvAlgorithm algorithm, ConvPass pass) {
@@ -349,17 +375,20 @@ const char* conv_kernel_name(const ConvGeometry& g, ConvAlgorithm algorithm, Con
 }
 
 std::int64_t conv_workspace(const ConvGeometry& g, ConvAlgorithm algorithm, ConvPass pass) {
-  if (pass != ConvPass::backward_data || algorithm == ConvAlgorithm::winograd) {
-    return chunked_workspace(g, algorithm, pass, chunk_images(g, algorithm, false));
-  }
-  // Written in place, the whole batch needs no copy of the result; added to what is there, a chunk does.
-  Plan& whole = plan_for(g, algorithm, pass);
-  std::int64_t copy = round_up_64(g.x_size() * 4);
-  return std::max(whole.workspace() - copy, chunked_workspace(g, algorithm, pass, chunk_images(g, algorithm, true)));
+  std::int64_t bytes = 0;
+  // Written in place, a direct data gradient needs no copy; added to what is there, it needs that of a chunk.
+  bool in_place = pass == ConvPass::backward_data && algorithm == ConvAlgorithm::direct;
+  std::int64_t copy = in_place ? round_up_64(g.x_size() * 4) : 0;
+  for_each_plan(g, algorithm, pass, chunk_images(g, algorithm, false),
+                [&](Plan& plan) { bytes = std::max(bytes, plan.workspace() - copy); });
+  if (!in_place) return bytes;
+  for_each_plan(g, algorithm, pass, chunk_images(g, algorithm, true),
+                [&](Plan& plan) { bytes = std::max(bytes, plan.workspace()); });
+  return bytes;
 }
 
-void conv_forward(const ConvGeometry& g, ConvAlgorithm algorithm, const float* x, const float* weight, const float* bias, float* y,
-                  std::byte* workspace) {
+void conv_forward(const ConvGeometry& g, ConvAlgorithm algorithm, const float* x, const float* weight,
+                  const float* bias, float* y, std::byte* workspace) {
   for_each_chunk(g, algorithm, ConvPass::forward, chunk_images(g, algorithm, false),
                  [&](Plan& plan, std::int64_t first, bool other) {
                    if (other) plan.load_weight(weight, workspace);
@@ -367,26 +396,29 @@ void conv_forward(const ConvGeometry& g, ConvAlgorithm algorithm, const float* x
                  });
 }
 
-void conv_backward_data(const ConvGeometry& g, ConvAlgorithm algorithm, const float* dy, const float* weight, float* dx, bool accumulate,
-                        std::byte* workspace) {
+void conv_backward_data(const ConvGeometry& g, ConvAlgorithm algorithm, const float* dy, const float* weight, float* dx,
+                        bool accumulate, std::byte* workspace) {
   for_each_chunk(g, algorithm, ConvPass::backward_data, chunk_images(g, algorithm, accumulate),
                  [&](Plan& plan, std::int64_t first, bool other) {
                    if (other) plan.load_weight(weight, workspace);
-                   plan.backward_data(dy + first * g.oh * g.ow * g.out, dx + first * g.h * g.w * g.in, accumulate, workspace);
+                   plan.backward_data(dy + first * g.oh * g.ow * g.out, dx + first * g.h * g.w * g.in, accumulate,
+                                      workspace);
                  });
 }
 
-void conv_backward_weights(const ConvGeometry& g, ConvAlgorithm algorithm, const float* x, const float* dy, float* dw, bool accumulate,
-                           std::byte* workspace) {
+void conv_backward_weights(const ConvGeometry& g, ConvAlgorithm algorithm, const float* x, const float* dy, float* dw,
+                           bool accumulate, std::byte* workspace) {
   for_each_chunk(g, algorithm, ConvPass::backward_weights, chunk_images(g, algorithm, false),
                  [&](Plan& plan, std::int64_t first, bool) {
-                   plan.backward_weights(x + first * g.h * g.w * g.in, dy + first * g.oh * g.ow * g.out, dw, accumulate || first > 0, workspace);
+                   plan.backward_weights(x + first * g.h * g.w * g.in, dy + first * g.oh * g.ow * g.out, dw,
+                                         accumulate || first > 0, workspace);
                  });
 }
 
-void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
-           std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
-  check(dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), "a matrix product");
+void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+           const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+  check(dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc),
+        "a matrix product");
 }
 
 }  // namespace reprise::onednn
@@ -407,11 +439,17 @@ namespace {
 [[noreturn]] void absent() { fail(ErrorKind::internal, "[onednn] expected a build with oneDNN, got one without it"); }
 }  // namespace
 
-void conv_forward(const ConvGeometry&, ConvAlgorithm, const float*, const float*, const float*, float*, std::byte*) { absent(); }
-void conv_backward_data(const ConvGeometry&, ConvAlgorithm, const float*, const float*, float*, bool, std::byte*) { absent(); }
-void conv_backward_weights(const ConvGeometry&, ConvAlgorithm, const float*, const float*, float*, bool, std::byte*) { absent(); }
-void sgemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t, const float*, std::int64_t, float,
-           float*, std::int64_t) {
+void conv_forward(const ConvGeometry&, ConvAlgorithm, const float*, const float*, const float*, float*, std::byte*) {
+  absent();
+}
+void conv_backward_data(const ConvGeometry&, ConvAlgorithm, const float*, const float*, float*, bool, std::byte*) {
+  absent();
+}
+void conv_backward_weights(const ConvGeometry&, ConvAlgorithm, const float*, const float*, float*, bool, std::byte*) {
+  absent();
+}
+void sgemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t, const float*,
+           std::int64_t, float, float*, std::int64_t) {
   absent();
 }
 

@@ -40,7 +40,7 @@ void conv_backward_weights(const ConvGeometry& geometry, ConvAlgorithm algorithm
                            float* dw, bool accumulate, std::byte* workspace);
 
 /// Row-major C = alpha op(A) op(B) + beta C on the calling thread's share; leading dimensions in elements.
-void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
-           std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+           const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 
 }  // namespace reprise::onednn

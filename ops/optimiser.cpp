@@ -34,8 +34,10 @@ struct Work {
   }
 
   void add(const Range& range, std::int64_t item) {
-    if (!ranges.empty() && touches(ranges.back(), range, item)) ranges.back().count += range.count;
-    else if (range.count > 0) ranges.push_back(range);
+    if (!ranges.empty() && touches(ranges.back(), range, item))
+      ranges.back().count += range.count;
+    else if (range.count > 0)
+      ranges.push_back(range);
   }
 
   static bool touches(const Range& before, const Range& after, std::int64_t item) {
@@ -73,11 +75,15 @@ Work& work() {
   return instance;
 }
 
-void require_like(const char* who, const std::string& name, const char* role, const Tensor& tensor, const Tensor& parameter) {
-  if (tensor.defined() && tensor.dtype() == parameter.dtype() && tensor.shape() == parameter.shape() && tensor.contiguous()) return;
-  fail(ErrorKind::user, "[{}] expected a contiguous {} of {} {} for parameter '{}', got {}", who, role, to_string(parameter.dtype()),
-       to_string(parameter.shape()), name,
-       tensor.defined() ? fmt::format("{} {}", to_string(tensor.dtype()), to_string(tensor.shape())) : std::string("none"));
+void require_like(const char* who, const std::string& name, const char* role, const Tensor& tensor,
+                  const Tensor& parameter) {
+  if (tensor.defined() && tensor.dtype() == parameter.dtype() && tensor.shape() == parameter.shape() &&
+      tensor.contiguous())
+    return;
+  fail(ErrorKind::user, "[{}] expected a contiguous {} of {} {} for parameter '{}', got {}", who, role,
+       to_string(parameter.dtype()), to_string(parameter.shape()), name,
+       tensor.defined() ? fmt::format("{} {}", to_string(tensor.dtype()), to_string(tensor.shape()))
+                        : std::string("none"));
 }
 
 struct Needs {
@@ -91,12 +97,14 @@ void check_slots(const char* who, std::span<const OptimiserSlot> slots, const Ne
     const Tensor& parameter = slot.parameter->data;
     const std::string& name = slot.parameter->name;
     if (!parameter.contiguous() || (parameter.dtype() != DType::f32 && parameter.dtype() != DType::f64)) {
-      fail(ErrorKind::user, "[{}] expected contiguous parameters of f32 or f64, got '{}' of {} {}", who, name, to_string(parameter.dtype()),
-           to_string(parameter.shape()));
+      fail(ErrorKind::user, "[{}] expected contiguous parameters of f32 or f64, got '{}' of {} {}", who, name,
+           to_string(parameter.dtype()), to_string(parameter.shape()));
     }
     if (is_idle(slot)) continue;
     if (slot.parameter->grad_partial) {
-      fail(ErrorKind::user, "[{}] expected complete gradients, got a part of that of '{}'. Its backward failed; clear it or finish it", who, name);
+      fail(ErrorKind::user,
+           "[{}] expected complete gradients, got a part of that of '{}'. Its backward failed; clear it or finish it",
+           who, name);
     }
     require_like(who, name, "gradient", slot.parameter->grad, parameter);
     if (needs.momentum) require_like(who, name, "momentum", slot.momentum, parameter);
@@ -176,7 +184,8 @@ void sgd_block(T* p, const T* g, T* v, std::int64_t n, T lr, T momentum, T decay
   }
 }
 
-// Formula: torch.optim.AdamW: p *= 1 - lr decay; m, s the moving moments; p -= lr / c1 * m / (sqrt(s) / sqrt(c2) + eps).
+// Formula: torch.optim.AdamW: p *= 1 - lr decay; m, s the moving moments; p -= lr / c1 * m / (sqrt(s) / sqrt(c2) +
+// eps).
 template <class T>
 struct AdamwNumbers {
   T keep, beta2, rest1, rest2, step, root, eps, scale;
@@ -199,43 +208,55 @@ void adamw_block(T* p, const T* g, T* m, T* s, std::int64_t n, const AdamwNumber
 
 void sgd_step(std::span<const OptimiserSlot> slots, const SgdOptions& o) {
   bool moves = o.momentum != 0;
-  if (o.nesterov && !moves) fail(ErrorKind::user, "[sgd] expected a momentum above 0 for Nesterov's form, got {}", o.momentum);
+  if (o.nesterov && !moves)
+    fail(ErrorKind::user, "[sgd] expected a momentum above 0 for Nesterov's form, got {}", o.momentum);
   over_slots("sgd", slots, {.momentum = moves}, [&]<class T>(Work& ready) {
     T lr = static_cast<T>(o.lr), momentum = static_cast<T>(o.momentum), scale = static_cast<T>(o.gradient_scale);
     ready.run([&](const Range& range, std::int64_t begin, std::int64_t end, std::int64_t) {
       T decay = static_cast<T>(range.decay ? o.weight_decay : 0.0);
       T *p = pointer<T>(range, kParameter, begin), *v = pointer<T>(range, kMomentum, begin);
       const T* g = pointer<T>(range, kGradient, begin);
-      if (!moves) sgd_block<T, false, false>(p, g, v, end - begin, lr, momentum, decay, scale);
-      else if (o.nesterov) sgd_block<T, true, true>(p, g, v, end - begin, lr, momentum, decay, scale);
-      else sgd_block<T, true, false>(p, g, v, end - begin, lr, momentum, decay, scale);
-      if (T* average = pointer<T>(range, kAverage, begin)) follow<T>(average, p, end - begin, static_cast<T>(1 - o.average_keep));
+      if (!moves)
+        sgd_block<T, false, false>(p, g, v, end - begin, lr, momentum, decay, scale);
+      else if (o.nesterov)
+        sgd_block<T, true, true>(p, g, v, end - begin, lr, momentum, decay, scale);
+      else
+        sgd_block<T, true, false>(p, g, v, end - begin, lr, momentum, decay, scale);
+      if (T* average = pointer<T>(range, kAverage, begin))
+        follow<T>(average, p, end - begin, static_cast<T>(1 - o.average_keep));
     });
   });
 }
 
 void adamw_step(std::span<const OptimiserSlot> slots, const AdamwOptions& o) {
   if (o.step < 1) fail(ErrorKind::user, "[adamw] expected a step number of at least 1, got {}", o.step);
-  double correct1 = 1 - std::pow(o.beta1, static_cast<double>(o.step)), correct2 = 1 - std::pow(o.beta2, static_cast<double>(o.step));
+  double correct1 = 1 - std::pow(o.beta1, static_cast<double>(o.step)),
+         correct2 = 1 - std::pow(o.beta2, static_cast<double>(o.step));
   over_slots("adamw", slots, {.momentum = true, .second = true}, [&]<class T>(Work& ready) {
-    AdamwNumbers<T> numbers{.keep = T(1), .beta2 = static_cast<T>(o.beta2),
-                            .rest1 = static_cast<T>(1 - o.beta1), .rest2 = static_cast<T>(1 - o.beta2),
-                            .step = static_cast<T>(o.lr / correct1), .root = static_cast<T>(1 / std::sqrt(correct2)),
-                            .eps = static_cast<T>(o.eps), .scale = static_cast<T>(o.gradient_scale)};
+    AdamwNumbers<T> numbers{.keep = T(1),
+                            .beta2 = static_cast<T>(o.beta2),
+                            .rest1 = static_cast<T>(1 - o.beta1),
+                            .rest2 = static_cast<T>(1 - o.beta2),
+                            .step = static_cast<T>(o.lr / correct1),
+                            .root = static_cast<T>(1 / std::sqrt(correct2)),
+                            .eps = static_cast<T>(o.eps),
+                            .scale = static_cast<T>(o.gradient_scale)};
     ready.run([&](const Range& range, std::int64_t begin, std::int64_t end, std::int64_t) {
       AdamwNumbers<T> here = numbers;
       here.keep = static_cast<T>(1 - (range.decay ? o.lr * o.weight_decay : 0.0));
       T* p = pointer<T>(range, kParameter, begin);
-      adamw_block<T>(p, pointer<T>(range, kGradient, begin), pointer<T>(range, kMomentum, begin), pointer<T>(range, kSecond, begin),
-                     end - begin, here);
-      if (T* average = pointer<T>(range, kAverage, begin)) follow<T>(average, p, end - begin, static_cast<T>(1 - o.average_keep));
+      adamw_block<T>(p, pointer<T>(range, kGradient, begin), pointer<T>(range, kMomentum, begin),
+                     pointer<T>(range, kSecond, begin), end - begin, here);
+      if (T* average = pointer<T>(range, kAverage, begin))
+        follow<T>(average, p, end - begin, static_cast<T>(1 - o.average_keep));
     });
   });
 }
 
 void ema_step(std::span<const EmaSlot> slots, double keep) {
   for (const EmaSlot& slot : slots) {
-    if (!slot.source.defined() || !is_floating(slot.source.dtype()) || slot.source.dtype() == DType::bf16 || !slot.source.contiguous()) {
+    if (!slot.source.defined() || !is_floating(slot.source.dtype()) || slot.source.dtype() == DType::bf16 ||
+        !slot.source.contiguous()) {
       fail(ErrorKind::user, "[ema] expected contiguous sources of f32 or f64");
     }
     require_like("ema", slot.source.storage().name(), "average", slot.average, slot.source);
@@ -258,7 +279,8 @@ void ema_step(std::span<const EmaSlot> slots, double keep) {
     if (ready.ranges.empty()) continue;
     dispatch_float(dtype, [&]<class T>() {
       ready.run([&](const Range& range, std::int64_t begin, std::int64_t end, std::int64_t) {
-        follow<T>(pointer<T>(range, kAverage, begin), pointer<T>(range, kParameter, begin), end - begin, static_cast<T>(1 - keep));
+        follow<T>(pointer<T>(range, kAverage, begin), pointer<T>(range, kParameter, begin), end - begin,
+                  static_cast<T>(1 - keep));
       });
     });
   }
@@ -271,14 +293,16 @@ double gradient_norm(std::span<const OptimiserSlot> slots) {
   for (const OptimiserSlot& slot : slots) {
     if (is_idle(slot)) continue;
     const Tensor& gradient = slot.parameter->grad;
-    if (!gradient.contiguous()) fail(ErrorKind::user, "[gradient_norm] expected contiguous gradients, got that of '{}'", slot.parameter->name);
+    if (!gradient.contiguous())
+      fail(ErrorKind::user, "[gradient_norm] expected contiguous gradients, got that of '{}'", slot.parameter->name);
     read_door(gradient);
     std::int64_t n = gradient.size();
     partial.resize(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
     dispatch_float(gradient.dtype(), [&]<class T>() {
       const T* g = gradient.view().as<T>();
       parallel_blocks(n, kBlock, [&, sums = partial.data()](std::int64_t begin, std::int64_t end) {
-        sums[begin / kBlock] = static_cast<double>(row_sum<T>(end - begin, [&](std::int64_t i) { return g[begin + i] * g[begin + i]; }));
+        sums[begin / kBlock] =
+            static_cast<double>(row_sum<T>(end - begin, [&](std::int64_t i) { return g[begin + i] * g[begin + i]; }));
       });
     });
     for (double sum : partial) total += sum;

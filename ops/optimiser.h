@@ -1,5 +1,5 @@
-// Optimisers as fused loops over slabs: one pass over parameters, gradients and state per step. They are host code: each
-// storage's write is announced before the first byte changes, then one parallel loop runs over all ranges.
+// Optimisers as fused loops over slabs: one pass over parameters, gradients and state per step. They are host code:
+// each storage's write is announced before the first byte changes, then one parallel loop runs over all ranges.
 //
 // Neighbours that touch in memory are merged into one range. Every element depends on itself only, so the bits depend
 // neither on the merging nor on the threads. f32 and f64; gradients and state have the parameter's dtype.

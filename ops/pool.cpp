@@ -20,18 +20,20 @@ PoolGeometry pool_geometry(const char* op, const Shape& x, const Attrs& attrs) {
   g.stride = Pair(attrs.integer(2), attrs.integer(3));
   g.padding = Pair(attrs.integer(4), attrs.integer(5));
   if (x.size() != 4) fail(ErrorKind::user, "[{}] expected x [n, h, w, c], got {}", op, to_string(x));
-  bool sane = g.window.h > 0 && g.window.w > 0 && g.stride.h > 0 && g.stride.w > 0 && g.padding.h >= 0 && g.padding.w >= 0 &&
-              2 * g.padding.h <= g.window.h && 2 * g.padding.w <= g.window.w;
+  bool sane = g.window.h > 0 && g.window.w > 0 && g.stride.h > 0 && g.stride.w > 0 && g.padding.h >= 0 &&
+              g.padding.w >= 0 && 2 * g.padding.h <= g.window.h && 2 * g.padding.w <= g.window.w;
   if (!sane) {
-    fail(ErrorKind::user, "[{}] expected window and stride of at least 1 and padding of at most half the window, got window {}x{}, "
-         "stride {}x{}, padding {}x{}", op, g.window.h, g.window.w, g.stride.h, g.stride.w, g.padding.h, g.padding.w);
+    fail(ErrorKind::user,
+         "[{}] expected window and stride of at least 1 and padding of at most half the window, got window {}x{}, "
+         "stride {}x{}, padding {}x{}",
+         op, g.window.h, g.window.w, g.stride.h, g.stride.w, g.padding.h, g.padding.w);
   }
   g.n = x[0], g.h = x[1], g.w = x[2], g.c = x[3];
   g.oh = window_count(g.h, g.window.h, g.stride.h, g.padding.h, 1);
   g.ow = window_count(g.w, g.window.w, g.stride.w, g.padding.w, 1);
   if (g.oh < 1 || g.ow < 1) {
-    fail(ErrorKind::user, "[{}] expected a window that fits into the padded image, got x {} and window {}x{}", op, to_string(x), g.window.h,
-         g.window.w);
+    fail(ErrorKind::user, "[{}] expected a window that fits into the padded image, got x {} and window {}x{}", op,
+         to_string(x), g.window.h, g.window.w);
   }
   return g;
 }
@@ -166,7 +168,8 @@ void backward_avg(BackwardContext& c) {
 void infer_global(InferContext& c) {
   require_float(c, 0);
   const Shape& x = c.shape(0);
-  if (x.size() != 4 || x[1] * x[2] < 1) fail(ErrorKind::user, "[global_avg_pool] expected x [n, h, w, c] with at least one pixel, got {}", to_string(x));
+  if (x.size() != 4 || x[1] * x[2] < 1)
+    fail(ErrorKind::user, "[global_avg_pool] expected x [n, h, w, c] with at least one pixel, got {}", to_string(x));
   c.result(0, c.dtype(0), {x[0], x[3]});
 }
 
@@ -202,20 +205,24 @@ void backward_global(BackwardContext& c) {
       const T* from = dy + image * channels;
       for (std::int64_t p = 0; p < pixels; ++p) {
         T* row = dx + (image * pixels + p) * channels;
-        if (accumulate) for (std::int64_t i = 0; i < channels; ++i) row[i] += from[i] * scale;
-        else for (std::int64_t i = 0; i < channels; ++i) row[i] = from[i] * scale;
+        if (accumulate)
+          for (std::int64_t i = 0; i < channels; ++i) row[i] += from[i] * scale;
+        else
+          for (std::int64_t i = 0; i < channels; ++i) row[i] = from[i] * scale;
       }
     });
   });
 }
 
 Attrs pool_attrs(const PoolOptions& o) {
-  std::int64_t stride_h = o.stride.h == 0 ? o.window.h : o.stride.h, stride_w = o.stride.w == 0 ? o.window.w : o.stride.w;
+  std::int64_t stride_h = o.stride.h == 0 ? o.window.h : o.stride.h,
+               stride_w = o.stride.w == 0 ? o.window.w : o.stride.w;
   return Attrs().add(o.window.h).add(o.window.w).add(stride_h).add(stride_w).add(o.padding.h).add(o.padding.w);
 }
 
-const std::vector<AttrSpec> kPoolAttrs{{"window_h", AttrKind::integer}, {"window_w", AttrKind::integer}, {"stride_h", AttrKind::integer},
-                                       {"stride_w", AttrKind::integer}, {"padding_h", AttrKind::integer}, {"padding_w", AttrKind::integer}};
+const std::vector<AttrSpec> kPoolAttrs{{"window_h", AttrKind::integer},  {"window_w", AttrKind::integer},
+                                       {"stride_h", AttrKind::integer},  {"stride_w", AttrKind::integer},
+                                       {"padding_h", AttrKind::integer}, {"padding_w", AttrKind::integer}};
 
 }  // namespace
 
@@ -258,8 +265,12 @@ const Op kGlobalAvgPool{
     .backward = backward_global,
 };
 
-Value max_pool2d(Tape& tape, Arg x, const PoolOptions& options) { return tape.apply_one(kMaxPool2d, {std::move(x)}, pool_attrs(options)); }
-Value avg_pool2d(Tape& tape, Arg x, const PoolOptions& options) { return tape.apply_one(kAvgPool2d, {std::move(x)}, pool_attrs(options)); }
+Value max_pool2d(Tape& tape, Arg x, const PoolOptions& options) {
+  return tape.apply_one(kMaxPool2d, {std::move(x)}, pool_attrs(options));
+}
+Value avg_pool2d(Tape& tape, Arg x, const PoolOptions& options) {
+  return tape.apply_one(kAvgPool2d, {std::move(x)}, pool_attrs(options));
+}
 Value global_avg_pool(Tape& tape, Arg x) { return tape.apply_one(kGlobalAvgPool, {std::move(x)}); }
 
 void register_pool_ops() {

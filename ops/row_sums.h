@@ -1,5 +1,5 @@
-// Sums and maxima along one contiguous row in a fixed number of interleaved parts, combined in a fixed order: vector code
-// without a licence to reorder sums, and the same bits every time. For kernels of this room.
+// Sums and maxima along one contiguous row in a fixed number of interleaved parts, combined in a fixed order: vector
+// code without a licence to reorder sums, and the same bits every time. For kernels of this room.
 #pragma once
 
 #include <cstdint>

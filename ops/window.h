@@ -8,7 +8,7 @@ namespace reprise {
 /// (height, width); one number stands for both.
 struct Pair {
   std::int64_t h = 1, w = 1;
-  constexpr Pair(std::int64_t both) : h(both), w(both) {}  // NOLINT: `.stride = 2` reads as meant
+  constexpr Pair(std::int64_t both) : h(both), w(both) {}              // NOLINT: `.stride = 2` reads as meant
   constexpr Pair(int both) : Pair(static_cast<std::int64_t>(both)) {}  // NOLINT
   constexpr Pair(std::int64_t height, std::int64_t width) : h(height), w(width) {}
   friend constexpr bool operator==(const Pair&, const Pair&) = default;
@@ -23,8 +23,8 @@ constexpr std::int64_t window_count(std::int64_t extent, std::int64_t kernel, st
 
 /// All that a convolution kernel needs to know besides its pointers. Activations NHWC, weight OIHW, all contiguous.
 struct ConvGeometry {
-  std::int64_t n = 0, h = 0, w = 0, in = 0;     // x
-  std::int64_t oh = 0, ow = 0, out = 0;         // y
+  std::int64_t n = 0, h = 0, w = 0, in = 0;  // x
+  std::int64_t oh = 0, ow = 0, out = 0;      // y
   std::int64_t kh = 0, kw = 0;
   Pair stride = 1, padding = 0, dilation = 1;
   std::int64_t groups = 1;

@@ -24,8 +24,8 @@ Parts make_parts(Bench& bench, const Shape& shape, double offset = 0) {
   std::vector<double> data = testing::numbers(element_count(shape), 1), variance(static_cast<std::size_t>(channels));
   for (double& value : data) value += offset;
   for (std::size_t c = 0; c < variance.size(); ++c) variance[c] = 0.5 + 0.1 * static_cast<double>(c);
-  return {bench.leaf(shape, data), bench.leaf(shape, 2), bench.leaf({channels}, 3), bench.leaf({channels}, 4), bench.tensor({channels}, 5),
-          bench.tensor({channels}, variance)};
+  return {bench.leaf(shape, data),   bench.leaf(shape, 2),        bench.leaf({channels}, 3),
+          bench.leaf({channels}, 4), bench.tensor({channels}, 5), bench.tensor({channels}, variance)};
 }
 
 Value run(Bench& bench, const Parts& p, Form form, const BatchNormOptions& o) {
@@ -49,8 +49,9 @@ Moments moments(const std::vector<double>& x, std::size_t channels, std::size_t 
 }
 
 std::vector<double> naive(const Parts& p, Form form, const BatchNormOptions& o) {
-  std::vector<double> x = p.x->data.to_doubles(), residual = p.residual->data.to_doubles(), gamma = p.gamma->data.to_doubles(),
-                      beta = p.beta->data.to_doubles(), mean = p.mean.to_doubles(), variance = p.variance.to_doubles(), y(x.size());
+  std::vector<double> x = p.x->data.to_doubles(), residual = p.residual->data.to_doubles(),
+                      gamma = p.gamma->data.to_doubles(), beta = p.beta->data.to_doubles(), mean = p.mean.to_doubles(),
+                      variance = p.variance.to_doubles(), y(x.size());
   std::size_t channels = gamma.size();
   for (std::size_t c = 0; c < channels; ++c) {
     Moments m = o.training ? moments(x, channels, c) : Moments{mean[c], variance[c]};
@@ -73,7 +74,9 @@ TEST(BatchNorm, FollowsTheDefinition) {
           Bench bench(dtype);
           Parts p = make_parts(bench, shape);
           std::vector<double> expected = naive(p, form, o);
-          EXPECT_LT(relative_error(run(bench, p, form, o).tensor().to_doubles(), expected), dtype == DType::f64 ? 1e-12 : 3e-6) << to_string(shape);
+          EXPECT_LT(relative_error(run(bench, p, form, o).tensor().to_doubles(), expected),
+                    dtype == DType::f64 ? 1e-12 : 3e-6)
+              << to_string(shape);
         }
       }
     }
@@ -88,7 +91,8 @@ TEST(BatchNorm, GradientsAgreeWithCentralDifferences) {
         Parts p = make_parts(bench, shape);
         std::vector<LeafRef> leaves{p.x, p.gamma, p.beta};
         if (form == Form::add_relu) leaves.push_back(p.residual);
-        testing::expect_gradients(bench, leaves, [&] { return run(bench, p, form, {.training = training}); }, 2e-6);
+        testing::expect_gradients(
+            bench, leaves, [&] { return run(bench, p, form, {.training = training}); }, 2e-6);
       }
     }
   }
@@ -107,7 +111,8 @@ TEST(BatchNorm, EachWantedGradientAloneIsTheSame) {
       return bits;
     };
     std::vector<std::string> together = gradients(-1);
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(gradients(i)[static_cast<std::size_t>(i)], together[static_cast<std::size_t>(i)]) << i;
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(gradients(i)[static_cast<std::size_t>(i)], together[static_cast<std::size_t>(i)]) << i;
   }
 }
 
@@ -182,7 +187,8 @@ TEST(BatchNorm, RefusesShapesThatDoNotFit) {
   Parts p = make_parts(bench, {6, 2});
   EXPECT_THROW(batch_norm(*bench.tape, bench.tensor({6, 3}, 1), p.gamma, p.beta, p.mean, p.variance), Error);
   EXPECT_THROW(batch_norm(*bench.tape, bench.tensor({1, 2}, 1), p.gamma, p.beta, p.mean, p.variance), Error);
-  EXPECT_THROW(batch_norm_add_relu(*bench.tape, p.x, bench.tensor({3, 2}, 1), p.gamma, p.beta, p.mean, p.variance), Error);
+  EXPECT_THROW(batch_norm_add_relu(*bench.tape, p.x, bench.tensor({3, 2}, 1), p.gamma, p.beta, p.mean, p.variance),
+               Error);
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ std::vector<Case> small_cases() {
 }
 
 // The definition, straight from the indices.
-std::vector<double> naive_conv(const ConvGeometry& g, const std::vector<double>& x, const std::vector<double>& w, const std::vector<double>& b) {
+std::vector<double> naive_conv(const ConvGeometry& g, const std::vector<double>& x, const std::vector<double>& w,
+                               const std::vector<double>& b) {
   std::vector<double> y;
   std::int64_t in = g.in / g.groups, out = g.out / g.groups;
   for (std::int64_t n = 0; n < g.n; ++n)
@@ -44,7 +45,8 @@ std::vector<double> naive_conv(const ConvGeometry& g, const std::vector<double>&
           for (std::int64_t i = 0; i < in; ++i)
             for (std::int64_t ky = 0; ky < g.kh; ++ky)
               for (std::int64_t kx = 0; kx < g.kw; ++kx) {
-                std::int64_t iy = oy * g.stride.h - g.padding.h + ky * g.dilation.h, ix = ox * g.stride.w - g.padding.w + kx * g.dilation.w;
+                std::int64_t iy = oy * g.stride.h - g.padding.h + ky * g.dilation.h,
+                             ix = ox * g.stride.w - g.padding.w + kx * g.dilation.w;
                 if (iy < 0 || iy >= g.h || ix < 0 || ix >= g.w) continue;
                 sum += x[static_cast<std::size_t>(((n * g.h + iy) * g.w + ix) * g.in + o / out * in + i)] *
                        w[static_cast<std::size_t>(((o * in + i) * g.kh + ky) * g.kw + kx)];
@@ -55,7 +57,14 @@ std::vector<double> naive_conv(const ConvGeometry& g, const std::vector<double>&
 }
 
 Attrs attrs_of(const ConvOptions& o) {
-  return Attrs().add(o.stride.h).add(o.stride.w).add(o.padding.h).add(o.padding.w).add(o.dilation.h).add(o.dilation.w).add(o.groups);
+  return Attrs()
+      .add(o.stride.h)
+      .add(o.stride.w)
+      .add(o.padding.h)
+      .add(o.padding.w)
+      .add(o.dilation.h)
+      .add(o.dilation.w)
+      .add(o.groups);
 }
 
 struct Result {
@@ -71,8 +80,10 @@ Result run(const Case& test, DType dtype, int times = 1) {
     y = test.bias ? conv2d(*bench.tape, x, w, b, test.options) : conv2d(*bench.tape, x, w, {}, test.options);
     bench.tape->backward(bench.weigh(y));
   }
-  return {y.tensor().to_doubles(), x->grad.to_doubles(), w->grad.to_doubles(), test.bias ? b->grad.to_doubles() : std::vector<double>{},
-          bytes_of(y.tensor()), bytes_of(x->grad), bytes_of(w->grad)};
+  return {y.tensor().to_doubles(), x->grad.to_doubles(),
+          w->grad.to_doubles(),    test.bias ? b->grad.to_doubles() : std::vector<double>{},
+          bytes_of(y.tensor()),    bytes_of(x->grad),
+          bytes_of(w->grad)};
 }
 
 TEST(Conv2d, FollowsTheDefinition) {
@@ -197,7 +208,8 @@ TEST(Conv2d, WinogradStaysWithinItsErrorBound) {
   Result fast = run(test, DType::f32), exact = run(test, DType::f64);
   auto rms = [](const std::vector<double>& got, const std::vector<double>& expected) {
     double distance = 0, size = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) distance += (got[i] - expected[i]) * (got[i] - expected[i]), size += expected[i] * expected[i];
+    for (std::size_t i = 0; i < got.size(); ++i)
+      distance += (got[i] - expected[i]) * (got[i] - expected[i]), size += expected[i] * expected[i];
     return std::sqrt(distance / size);
   };
   EXPECT_LT(rms(fast.y, exact.y), 3e-6);

@@ -14,8 +14,8 @@ using testing::bytes_of;
 using testing::relative_error;
 using testing::Threads;
 
-std::vector<double> naive(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb, const std::vector<double>& a,
-                          const std::vector<double>& b) {
+std::vector<double> naive(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb,
+                          const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> c;
   for (std::int64_t p = 0; p < batch; ++p)
     for (std::int64_t i = 0; i < m; ++i)
@@ -41,8 +41,9 @@ TEST(Matmul, FollowsTheDefinitionForAllTransposes) {
     for (int which = 0; which < 4; ++which) {
       bool ta = which & 1, tb = which & 2;
       Shape sa = matrix(batch, 5, 7, ta), sb = matrix(batch, 7, 4, tb);
-      std::vector<double> expected = naive(std::max<std::int64_t>(1, batch), 5, 4, 7, ta, tb, testing::numbers(element_count(sa), 1),
-                                           testing::numbers(element_count(sb), 2));
+      std::vector<double> expected =
+          naive(std::max<std::int64_t>(1, batch), 5, 4, 7, ta, tb, testing::numbers(element_count(sa), 1),
+                testing::numbers(element_count(sb), 2));
       for (DType dtype : {DType::f64, DType::f32}) {
         Bench bench(dtype);
         Value c = matmul(*bench.tape, bench.tensor(sa, 1), bench.tensor(sb, 2), ta, tb);
@@ -65,7 +66,9 @@ TEST(Matmul, GradientsAgreeWithCentralDifferencesForAllTransposes) {
 }
 
 TEST(Matmul, LibraryAgreesWithEigenAndBitsDoNotDependOnThreads) {
-  struct Sizes { std::int64_t m, n, k; };
+  struct Sizes {
+    std::int64_t m, n, k;
+  };
   for (Sizes s : {Sizes{300, 1100, 65}, Sizes{1, 33, 700}, Sizes{129, 1, 500}, Sizes{1, 1, 64}, Sizes{2, 2, 3}}) {
     std::string one, two;
     std::vector<double> library, own;
@@ -114,7 +117,8 @@ TEST(Linear, IsTheProductWithTheTransposedWeightPlusBias) {
   Bench bench(DType::f32);
   Value y = linear(*bench.tape, bench.tensor({2, 3, 5}, 1), bench.tensor({4, 5}, 2), bench.tensor({4}, 3));
   EXPECT_EQ(y.shape(), (Shape{2, 3, 4}));
-  std::vector<double> expected = naive(1, 6, 4, 5, false, true, testing::numbers(30, 1), testing::numbers(20, 2)), bias = testing::numbers(4, 3);
+  std::vector<double> expected = naive(1, 6, 4, 5, false, true, testing::numbers(30, 1), testing::numbers(20, 2)),
+                      bias = testing::numbers(4, 3);
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += bias[i % 4];
   EXPECT_LT(relative_error(y.tensor().to_doubles(), expected), 1e-6);
 }
@@ -125,7 +129,8 @@ TEST(Linear, GradientsAgreeWithCentralDifferences) {
     LeafRef x = bench.leaf({2, 3, 4}, 1), w = bench.leaf({5, 4}, 2), b = bench.leaf({5}, 3);
     std::vector<LeafRef> leaves{x, w};
     if (with_bias) leaves.push_back(b);
-    testing::expect_gradients(bench, leaves, [&] { return with_bias ? linear(*bench.tape, x, w, b) : linear(*bench.tape, x, w); });
+    testing::expect_gradients(bench, leaves,
+                              [&] { return with_bias ? linear(*bench.tape, x, w, b) : linear(*bench.tape, x, w); });
   }
 }
 

@@ -46,7 +46,8 @@ class Bench {
   }
   LeafRef leaf(const Shape& shape, std::uint64_t seed) { return leaf(shape, numbers(element_count(shape), seed)); }
   Tensor labels(const std::vector<double>& data) {
-    Tensor t = make_tensor(memory.allocator(), memory.observer(), DType::i64, {static_cast<std::int64_t>(data.size())}, Category::data);
+    Tensor t = make_tensor(memory.allocator(), memory.observer(), DType::i64, {static_cast<std::int64_t>(data.size())},
+                           Category::data);
     t.assign_doubles(data);
     return t;
   }
@@ -63,12 +64,15 @@ class Bench {
 
 /// All bytes of a tensor, to compare bit for bit.
 inline std::string bytes_of(const Tensor& tensor) {
-  const auto* data = reinterpret_cast<const char*>(tensor.storage().host_read()) + tensor.offset() * size_of(tensor.dtype());
+  const auto* data =
+      reinterpret_cast<const char*>(tensor.storage().host_read()) + tensor.offset() * size_of(tensor.dtype());
   return std::string(data, static_cast<std::size_t>(tensor.bytes()));
 }
 
-/// Compares the gradients of all leaves with central differences of `function`, in f64. `function` records on bench.tape.
-inline void expect_gradients(Bench& bench, const std::vector<LeafRef>& leaves, const std::function<Value()>& function, double tolerance = 1e-6) {
+/// Compares the gradients of all leaves with central differences of `function`, in f64. `function` records on
+/// bench.tape.
+inline void expect_gradients(Bench& bench, const std::vector<LeafRef>& leaves, const std::function<Value()>& function,
+                             double tolerance = 1e-6) {
   Value y = function();
   Value scalar = y.shape().empty() ? y : bench.weigh(y);
   bench.tape->backward(scalar);
@@ -103,7 +107,8 @@ inline double relative_error(const std::vector<double>& got, const std::vector<d
   double square = 0, worst = 0;
   for (double e : expected) square += e * e;
   double scale = std::sqrt(square / static_cast<double>(std::max<std::size_t>(1, expected.size())));
-  for (std::size_t i = 0; i < std::min(got.size(), expected.size()); ++i) worst = std::max(worst, std::abs(got[i] - expected[i]));
+  for (std::size_t i = 0; i < std::min(got.size(), expected.size()); ++i)
+    worst = std::max(worst, std::abs(got[i] - expected[i]));
   return worst / (scale > 0 ? scale : 1);
 }
 

@@ -21,16 +21,19 @@ TEST(LayerNorm, FollowsTheDefinition) {
       double mean = 0, variance = 0;
       for (std::size_t i = 0; i < 37; ++i) mean += v[r * 37 + i] / 37;
       for (std::size_t i = 0; i < 37; ++i) variance += (v[r * 37 + i] - mean) * (v[r * 37 + i] - mean) / 37;
-      for (std::size_t i = 0; i < 37; ++i) expected[r * 37 + i] = (v[r * 37 + i] - mean) / std::sqrt(variance + 1e-5) * g[i] + b[i];
+      for (std::size_t i = 0; i < 37; ++i)
+        expected[r * 37 + i] = (v[r * 37 + i] - mean) / std::sqrt(variance + 1e-5) * g[i] + b[i];
     }
-    EXPECT_LT(relative_error(layer_norm(*bench.tape, x, gamma, beta).tensor().to_doubles(), expected), dtype == DType::f64 ? 1e-13 : 3e-6);
+    EXPECT_LT(relative_error(layer_norm(*bench.tape, x, gamma, beta).tensor().to_doubles(), expected),
+              dtype == DType::f64 ? 1e-13 : 3e-6);
   }
 }
 
 TEST(LayerNorm, GradientsAgreeWithCentralDifferences) {
   Bench bench(DType::f64);
   LeafRef x = bench.leaf({2, 3, 5}, 1), gamma = bench.leaf({5}, 2), beta = bench.leaf({5}, 3);
-  testing::expect_gradients(bench, {x, gamma, beta}, [&] { return layer_norm(*bench.tape, x, gamma, beta); }, 2e-6);
+  testing::expect_gradients(
+      bench, {x, gamma, beta}, [&] { return layer_norm(*bench.tape, x, gamma, beta); }, 2e-6);
 }
 
 TEST(LayerNorm, BitsDoNotDependOnThreads) {

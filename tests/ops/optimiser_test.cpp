@@ -30,7 +30,8 @@ struct Slots {
   }
   std::string bits() const {
     std::string all;
-    for (const OptimiserSlot& slot : slots) all += bytes_of(slot.parameter->data) + bytes_of(slot.momentum) + bytes_of(slot.second);
+    for (const OptimiserSlot& slot : slots)
+      all += bytes_of(slot.parameter->data) + bytes_of(slot.momentum) + bytes_of(slot.second);
     return all;
   }
   Bench bench;
@@ -42,7 +43,8 @@ TEST(Sgd, FollowsThePublishedRule) {
     Slots s(DType::f64);
     SgdOptions o{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = nesterov, .gradient_scale = 0.5};
     for (OptimiserSlot& slot : s.slots) {
-      std::vector<double> p = slot.parameter->data.to_doubles(), g = slot.parameter->grad.to_doubles(), v(p.size(), 0.0);
+      std::vector<double> p = slot.parameter->data.to_doubles(), g = slot.parameter->grad.to_doubles(),
+                          v(p.size(), 0.0);
       for (int step = 0; step < 3; ++step) {
         for (std::size_t i = 0; i < p.size(); ++i) {
           double d = 0.5 * g[i] + (slot.decay ? 0.01 : 0.0) * p[i];
@@ -78,7 +80,8 @@ TEST(Adamw, FollowsThePublishedRule) {
       }
     }
   }
-  for (std::size_t k = 0; k < p.size(); ++k) EXPECT_LT(testing::relative_error(s.slots[k].parameter->data.to_doubles(), p[k]), 1e-12);
+  for (std::size_t k = 0; k < p.size(); ++k)
+    EXPECT_LT(testing::relative_error(s.slots[k].parameter->data.to_doubles(), p[k]), 1e-12);
 }
 
 TEST(Optimiser, AverageMovesTowardsTheNewParameterInTheSamePass) {
@@ -92,7 +95,8 @@ TEST(Optimiser, AverageMovesTowardsTheNewParameterInTheSamePass) {
   }
   sgd_step(apart.slots, o);
   ema_step(averages, 0.99);
-  for (std::size_t i = 0; i < averages.size(); ++i) EXPECT_EQ(bytes_of(fused.slots[i].average), bytes_of(averages[i].average));
+  for (std::size_t i = 0; i < averages.size(); ++i)
+    EXPECT_EQ(bytes_of(fused.slots[i].average), bytes_of(averages[i].average));
 }
 
 TEST(Optimiser, BitsDoNotDependOnThreadsNorOnNeighboursInASlab) {
@@ -114,7 +118,8 @@ TEST(Optimiser, BitsDoNotDependOnThreadsNorOnNeighboursInASlab) {
 
 TEST(Optimiser, NeighboursInOneStorageAreUpdatedOnceEach) {
   Bench bench(DType::f64);
-  Tensor data = bench.tensor({96}, 1), gradient = bench.tensor({96}, 2), velocity = bench.tensor({96}, std::vector<double>(96, 0.0));
+  Tensor data = bench.tensor({96}, 1), gradient = bench.tensor({96}, 2),
+         velocity = bench.tensor({96}, std::vector<double>(96, 0.0));
   std::vector<double> expected = data.to_doubles();
   std::vector<double> g = gradient.to_doubles();
   for (std::size_t i = 0; i < 96; ++i) expected[i] -= 0.5 * g[i];

@@ -12,13 +12,16 @@ namespace {
 using testing::Bench;
 
 std::vector<PoolOptions> options() {
-  return {{.window = 2}, {.window = 3, .stride = 2, .padding = 1}, {.window = Pair(3, 2), .stride = Pair(1, 2), .padding = Pair(1, 0)}};
+  return {{.window = 2},
+          {.window = 3, .stride = 2, .padding = 1},
+          {.window = Pair(3, 2), .stride = Pair(1, 2), .padding = Pair(1, 0)}};
 }
 
 // Straight from the indices: the largest element, or the sum over the window's full size.
 std::vector<double> naive(const Shape& s, const std::vector<double>& x, const PoolOptions& o, bool largest) {
   Pair stride(o.stride.h ? o.stride.h : o.window.h, o.stride.w ? o.stride.w : o.window.w);
-  std::int64_t oh = window_count(s[1], o.window.h, stride.h, o.padding.h, 1), ow = window_count(s[2], o.window.w, stride.w, o.padding.w, 1);
+  std::int64_t oh = window_count(s[1], o.window.h, stride.h, o.padding.h, 1),
+               ow = window_count(s[2], o.window.w, stride.w, o.padding.w, 1);
   std::vector<double> y;
   for (std::int64_t n = 0; n < s[0]; ++n)
     for (std::int64_t oy = 0; oy < oh; ++oy)
@@ -43,8 +46,12 @@ TEST(Pool, FollowsTheDefinition) {
   for (const PoolOptions& o : options()) {
     Bench bench(DType::f64);
     Tensor x = bench.tensor(shape, 1);
-    EXPECT_LT(testing::relative_error(max_pool2d(*bench.tape, x, o).tensor().to_doubles(), naive(shape, x.to_doubles(), o, true)), 1e-15);
-    EXPECT_LT(testing::relative_error(avg_pool2d(*bench.tape, x, o).tensor().to_doubles(), naive(shape, x.to_doubles(), o, false)), 1e-14);
+    EXPECT_LT(testing::relative_error(max_pool2d(*bench.tape, x, o).tensor().to_doubles(),
+                                      naive(shape, x.to_doubles(), o, true)),
+              1e-15);
+    EXPECT_LT(testing::relative_error(avg_pool2d(*bench.tape, x, o).tensor().to_doubles(),
+                                      naive(shape, x.to_doubles(), o, false)),
+              1e-14);
   }
 }
 
@@ -53,7 +60,8 @@ TEST(Pool, GradientsAgreeWithCentralDifferences) {
     for (bool largest : {true, false}) {
       Bench bench(DType::f64);
       LeafRef x = bench.leaf({2, 5, 4, 2}, 1);
-      testing::expect_gradients(bench, {x}, [&] { return largest ? max_pool2d(*bench.tape, x, o) : avg_pool2d(*bench.tape, x, o); });
+      testing::expect_gradients(
+          bench, {x}, [&] { return largest ? max_pool2d(*bench.tape, x, o) : avg_pool2d(*bench.tape, x, o); });
     }
   }
 }
