@@ -143,7 +143,10 @@ void NodeReplay::allocate() {
     const ValueRecord& value = data_.values[node().first_value + r];
     if (node().op->view) {
       const ValueRecord& base = data_.values[operand(0).value];
-      const Tensor& bytes = base.replay.defined() ? base.replay : base.tensor;
+      bool replayed = base.replay.defined();
+      bool overwritten = (replayed ? base.replay_read : base.read) != kNoRead;
+      // A view shares memory with what it views, unless that has been overwritten: then with a private copy of what it was.
+      Tensor bytes = overwritten ? private_copy(operands_[0]) : replayed ? base.replay : base.tensor;
       std::int64_t shift = value.tensor.offset() - base.tensor.offset();
       made_[r] = bytes.with_view(value.tensor.shape(), value.tensor.strides(), bytes.offset() + shift);
     } else {

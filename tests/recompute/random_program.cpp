@@ -1,0 +1,179 @@
+#include "tests/recompute/random_program.h"
+
+#include <fmt/format.h>
+
+#include "ops/arithmetic.h"
+#include "ops/draws.h"
+#include "ops/reduce.h"
+#include "ops/row_state.h"
+#include "ops/rows.h"
+#include "ops/select.h"
+#include "ops/shape_ops.h"
+#include "ops/state.h"
+#include "ops/unary.h"
+#include "tests/support/lab.h"
+
+namespace reprise::testing {
+
+namespace {
+
+constexpr std::int64_t kRows = 6, kWidth = 3;
+
+class Machine {
+ public:
+  Machine(Method method, std::uint64_t seed, bool segments) : lab_(method, DType::f64, seed), segments_(segments) {
+    for (int i = 0; i < 2; ++i) {
+      leaves_.push_back(lab_.leaf({kRows, kWidth}, numbers(18, 1 + i)));
+      leaves_.back()->grad = make_tensor(lab_.memory.allocator(), lab_.memory.observer(), DType::f64, {kRows, kWidth},
+                                         Category::gradients);
+    }
+    for (int i = 0; i < 3; ++i) states_.push_back(lab_.state({kRows, kWidth}, numbers(18, 11 + i)));
+    states_.push_back(states_[0].with_view({kRows, kWidth}, {kWidth, 1}, 0));            // an alias of all
+    states_.push_back(states_[1].with_view({2, kWidth}, {2 * kWidth, 1}, kWidth));       // rows 1 and 3
+  }
+
+  Outcome run(const std::vector<Instruction>& program) {
+    std::int64_t level = lab_.memory.meter().live();
+    {
+      std::vector<Value> values;
+      std::size_t at = 0;
+      while (at < program.size()) block(program, at, values, 0);
+      differentiate(values, program.empty() ? 0 : program[0][3]);
+    }
+    Outcome out;
+    lab_.tape->clear();
+    out.leaked = lab_.memory.meter().live() - level;
+    out.reads_left = lab_.memory.preserver().live().reads;
+    for (const LeafRef& leaf : leaves_) append(out.gradients, Lab::gradient(leaf));
+    for (const LeafRef& leaf : leaves_) append(out.states, leaf->data.to_doubles());
+    for (int i = 0; i < 3; ++i) append(out.states, states_[i].to_doubles());
+    out.streams = {stream_.position};
+    out.effects = effects_;
+    for (int n : lab_.replayer.replays()) out.replays += n;
+    return out;
+  }
+
+ private:
+  static std::vector<double> numbers(int n, int seed) {
+    std::vector<double> v;
+    for (int i = 0; i < n; ++i) v.push_back(uniform_from_word(philox_word(99, seed, i)) * 2.0 - 0.9);
+    return v;
+  }
+  static void append(std::vector<double>& to, const std::vector<double>& from) { to.insert(to.end(), from.begin(), from.end()); }
+
+  /// Runs instructions until the end or a closing one; `depth` counts open segments.
+  void block(const std::vector<Instruction>& program, std::size_t& at, std::vector<Value>& values, int depth) {
+    while (at < program.size()) {
+      Instruction i = program[at++];
+      int what = i[0] % kKinds == kOpenToo ? kOpen : i[0] % kKinds;
+      if (what == kClose && depth > 0) return;
+      if (what == kOpen && depth < 3) {
+        std::vector<Value> made = segments_ ? segment(*lab_.tape, fmt::format("S{}", i[1] % 4), [&] { return body(program, at, values, depth); })
+                                            : body(program, at, values, depth);
+        for (Value& value : made) values.push_back(std::move(value));
+      } else if (what != kOpen && what != kClose) {
+        execute(i, values);
+      }
+    }
+  }
+
+  std::vector<Value> body(const std::vector<Instruction>& program, std::size_t& at, const std::vector<Value>& outer, int depth) {
+    std::vector<Value> values = outer;
+    std::size_t before = values.size();
+    block(program, at, values, depth + 1);
+    std::vector<Value> made(values.begin() + static_cast<std::ptrdiff_t>(before), values.end());
+    if (made.size() > 1) made.erase(made.begin(), made.end() - 1 - (at % 2 && made.size() > 2 ? 1 : 0));
+    return made;
+  }
+
+  Arg operand(const std::vector<Value>& values, std::uint8_t pick) {
+    if (values.empty() || pick % 4 == 0) return leaves_[pick / 4 % leaves_.size()];
+    return values[values.size() - 1 - pick / 4 % std::min<std::size_t>(values.size(), 4)];
+  }
+  Tensor rows(std::uint8_t a, std::uint8_t b) {
+    std::int64_t first = a % kRows, second = (first + 1 + b % (kRows - 1)) % kRows;
+    return lab_.indices({static_cast<double>(first), static_cast<double>(second)});
+  }
+
+  enum Kind { kSin, kMul, kAdd, kTanh, kStateMul, kGather, kWriteRows, kAddState, kMulState, kAssignState, kInPlace, kInPlaceAdd,
+              kDropout, kView, kStop, kArgmax, kHook, kAliasRead, kStepLeaf, kOpen, kOpenToo, kClose, kKinds };
+
+  void execute(const Instruction& i, std::vector<Value>& values) {
+    Tape& t = *lab_.tape;
+    Arg a = operand(values, i[1]), b = operand(values, i[2]);
+    const Tensor& state = states_[i[3] % states_.size()];
+    const Tensor& full = states_[i[3] % 4];
+    switch (i[0] % kKinds) {
+      case kSin: values.push_back(sin(t, a)); break;
+      case kTanh: values.push_back(tanh(t, a)); break;
+      case kMul: values.push_back(mul(t, a, b)); break;
+      case kAdd: values.push_back(add(t, a, b)); break;
+      case kStateMul: values.push_back(mul(t, a, full)); break;
+      case kGather: values.push_back(mul(t, a, slice_mean(gather_rows(t, full, rows(i[1], i[2]))))); break;
+      case kWriteRows: assign_rows(t, full, rows(i[1], i[2]), 0.1 * i[3] - 3.0); break;
+      case kAddState: add_into(t, state, 0.01 * i[1]); break;
+      case kMulState: mul_into(t, state, 0.5 + 0.002 * i[2]); break;
+      case kAssignState: assign(t, state, 0.03 * i[1] - 1.0); break;
+      case kInPlace:
+        if (!values.empty()) mul_into(t, values.back(), full);
+        break;
+      case kInPlaceAdd:
+        if (!values.empty()) add_into(t, values[i[1] % values.size()], b);
+        break;
+      case kDropout: values.push_back(dropout(t, stream_, a, 0.25)); break;
+      case kView: values.push_back(reshape(t, transpose(t, reshape(t, a, {kWidth, kRows})), {kRows, kWidth})); break;
+      case kStop: values.push_back(mul(t, stop_gradient(t, a), b)); break;
+      case kArgmax: values.push_back(mul(t, a, slice_mean(gather_rows(t, full, argmax(t, a, -1))))); break;
+      case kHook: leaves_[i[1] % 2]->hooks.push_back([this, tag = i[2], state](Leaf&) { hook(tag, state); }); break;
+      case kAliasRead: values.push_back(mul(t, a, slice_mean(copy(t, states_[4])))); break;
+      case kStepLeaf: add_into(t, leaves_[i[1] % 2]->data, 0.05); break;
+      default: break;
+    }
+  }
+
+  Value slice_mean(Value v) { return mean(*lab_.tape, v, 0); }
+
+  void hook(int tag, const Tensor& state) {
+    effects_.push_back(tag);
+    Tape::NoGrad no_grad(*lab_.tape);
+    mul_into(*lab_.tape, state, 1.25);
+  }
+
+  void differentiate(const std::vector<Value>& values, int choice) {
+    std::vector<Value> roots;
+    for (std::size_t i = 0; i < values.size() && roots.size() < 2; ++i) {
+      const Value& value = values[values.size() - 1 - i];
+      if (value.requires_grad()) roots.push_back(value);
+    }
+    if (roots.empty()) return;
+    bool twice = choice % 3 == 0;
+    lab_.tape->backward(roots, twice);
+    if (!twice) return;
+    add_into(*lab_.tape, states_[1], 0.5);
+    lab_.tape->backward(roots);
+  }
+
+  Lab lab_;
+  bool segments_;
+  std::vector<LeafRef> leaves_;
+  std::vector<Tensor> states_;
+  Stream stream_{"r", 5, 1, 0};
+  std::vector<int> effects_;
+};
+
+}  // namespace
+
+Outcome run_program(const std::vector<Instruction>& program, Method method, std::uint64_t seed, bool segments) {
+  return Machine(method, seed, segments).run(program);
+}
+
+std::string describe(const std::vector<Instruction>& program) {
+  static constexpr const char* kNames[] = {"sin", "mul", "add", "tanh", "state_mul", "gather", "write_rows", "add_state", "mul_state",
+                                           "assign_state", "in_place_mul", "in_place_add", "dropout", "view", "stop", "argmax",
+                                           "hook", "alias_read", "step_leaf", "open", "open", "close"};
+  std::string text;
+  for (const Instruction& i : program) text += fmt::format("{}({},{},{}) ", kNames[i[0] % 22], i[1], i[2], i[3]);
+  return text;
+}
+
+}  // namespace reprise::testing

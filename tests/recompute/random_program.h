@@ -1,0 +1,35 @@
+// Random stateful programs for property tests: a list of small instructions, each four bytes, any list being a valid
+// program. So a generator of bytes makes programs and a shrinker of lists shrinks them. run_program() executes one under
+// a method and gives every byte that must not depend on the method.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "recompute/methods.h"
+
+namespace reprise::testing {
+
+using Instruction = std::array<std::uint8_t, 4>;  // what, and three operands
+
+struct Outcome {
+  std::vector<double> gradients;  // of all leaves
+  std::vector<double> states;     // all buffers
+  std::vector<std::uint64_t> streams;
+  std::vector<int> effects;       // log of hooks
+  std::int64_t leaked = 0;        // live bytes after the step minus before
+  std::int64_t reads_left = 0;    // obligations after the tape is gone
+  int replays = 0;
+  friend bool operator==(const Outcome& a, const Outcome& b) {
+    return a.gradients == b.gradients && a.states == b.states && a.streams == b.streams && a.effects == b.effects;
+  }
+};
+
+/// `segments` false: segment instructions are ignored, the plain program.
+Outcome run_program(const std::vector<Instruction>& program, Method method, std::uint64_t seed, bool segments = true);
+
+std::string describe(const std::vector<Instruction>& program);
+
+}  // namespace reprise::testing

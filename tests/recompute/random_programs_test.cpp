@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdlib>
+
+#include "tests/recompute/random_program.h"
+
+namespace reprise::testing {
+namespace {
+
+/// How many programs: 2,000 as a rule, fewer under sanitizers, more in a full run.
+int program_count() {
+  if (std::getenv("REPRISE_SOAK")) return 200000;
+  if (std::getenv("REPRISE_FULL")) return 10000;
+  const char* scale = std::getenv("REPRISE_RANDOM_SCALE");
+  return static_cast<int>(2000 * (scale ? std::atof(scale) : 1.0));
+}
+
+TEST(RandomPrograms, AllMethodsGiveTheBytesOfTheRunWithoutSegments) {
+  int count = program_count();
+  setenv("RC_PARAMS", ("seed=20250601 max_success=" + std::to_string(count)).c_str(), 1);
+  int replays = 0;
+  bool good = rc::check("gradients, states, streams and effects do not depend on the method", [&] {
+    auto length = *rc::gen::inRange<std::size_t>(12, 61);
+    auto byte = rc::gen::resize(100, rc::gen::inRange<int>(0, 256));
+    auto instruction = rc::gen::map(rc::gen::tuple(byte, byte, byte, byte), [](const std::tuple<int, int, int, int>& b) {
+      auto [what, x, y, z] = b;
+      return Instruction{static_cast<std::uint8_t>(what), static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y),
+                         static_cast<std::uint8_t>(z)};
+    });
+    auto program = *rc::gen::container<std::vector<Instruction>>(length, instruction);
+    auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
+    RC_LOG() << describe(program);
+    Outcome plain = run_program(program, Method::retain, seed, false);
+    RC_ASSERT(plain.leaked == 0);
+    RC_ASSERT(plain.reads_left == 0);
+    for (Method method : {Method::retain, Method::whole, Method::region, Method::mixed}) {
+      Outcome other = run_program(program, method, seed);
+      RC_LOG() << "method " << to_string(method) << "\n";
+      RC_ASSERT(other.gradients == plain.gradients);
+      RC_ASSERT(other.states == plain.states);
+      RC_ASSERT(other == plain);
+      RC_ASSERT(other.leaked == 0);
+      RC_ASSERT(other.reads_left == 0);
+      replays += other.replays;
+    }
+  });
+  EXPECT_TRUE(good);
+  EXPECT_GT(replays, count) << "the programs hardly replay anything: the test is blind";
+}
+
+}  // namespace
+}  // namespace reprise::testing
