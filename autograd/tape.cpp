@@ -57,6 +57,11 @@ const Op& copy_op() {
 
 std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
   int first_update = static_cast<int>(operands.size()) - op.update_count();
+  auto build = [&](std::span<const Arg> ready) {
+    std::uint32_t node = NodeBuilder(*this, *scratch_, op, ready, attrs, options).build();
+    if (node_hook_) node_hook_(node);
+    return node;
+  };
   for (int i = 0; i < static_cast<int>(operands.size()); ++i) {
     bool copy = i < first_update && (needs_copy(op, operands[i]) || reads_what_it_writes(op, operands, i));
     if (!copy) continue;
@@ -64,9 +69,9 @@ std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const At
     for (int j = i; j < first_update; ++j) {
       if (needs_copy(op, plain[j]) || reads_what_it_writes(op, plain, j)) plain[j] = Arg(apply_one(copy_op(), {plain[j]}));
     }
-    return NodeBuilder(*this, *scratch_, op, plain, attrs, options).build();
+    return build(plain);
   }
-  return NodeBuilder(*this, *scratch_, op, operands, attrs, options).build();
+  return build(operands);
 }
 
 std::vector<Value> Tape::apply(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options) {

@@ -83,6 +83,10 @@ class Tape {
   void end_segment(std::span<const ValueId> outputs);
   void abort_segment() noexcept;
 
+  /// Called with the number of each node after its forward has run, for instance to look at results before they are let
+  /// go of. Null for none.
+  void set_node_hook(std::function<void(std::uint32_t)> hook) { node_hook_ = std::move(hook); }
+
   // ---- guard mode (nothing happens where TapeOptions::guard is off)
   /// Ops that do not name `storage` may neither read nor write it; states and leaves that ops are given are watched anyway.
   void watch(const StorageRef& storage);
@@ -113,6 +117,7 @@ class Tape {
   SegmentPolicy* policy_ = nullptr;
   Replayer* replayer_ = nullptr;
   int no_grad_depth_ = 0;
+  std::function<void(std::uint32_t)> node_hook_;
 };
 
 }  // namespace reprise
