@@ -157,7 +157,7 @@ void check_replay_form(GuardFrame& frame, const Op& op, ForwardContext context) 
   frame.reset(0);
   for (GuardBlock& block : frame.blocks) {
     if (block.fresh || block.scratch) continue;
-    for (const Run& run : block.may_write.runs()) fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, 1);
+    for (const Run& run : block.may_write.runs()) fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, 2);
   }
   std::vector<std::vector<std::byte>> states;
   for (const GuardBlock& block : frame.blocks) states.emplace_back(block.base, block.base + block.bytes);
@@ -287,7 +287,7 @@ void Guard::allow_targets(const NodeBackward& context, GuardFrame& frame) const 
   const NodeRecord& node = context.node_;
   for (int i = 0; i < node.inputs + node.updates; ++i) {
     const auto& target = context.targets_[i];
-    if (!target.tensor.defined()) continue;
+    if (!context.wants(i)) continue;  // none, or handed through
     std::string name = "gradient of " + operand_name(*context.op, node.inputs, i);
     TensorView view = target.tensor.view();
     if (target.direct) {
@@ -301,9 +301,10 @@ void Guard::allow_targets(const NodeBackward& context, GuardFrame& frame) const 
 
 void Guard::backward(NodeBackward& context) {
   const Op& op = *context.op;
+  if (op.effect) return op.backward(context);  // may call host code, whose ops are guarded one by one
   let_go();
   GuardFrame frame = backward_frame(context);
-  if (!op.passes) allow_targets(context, frame);
+  allow_targets(context, frame);
   frame.save_before();
   note_streams(nullptr);
   for (GuardBlock& block : frame.blocks) {
@@ -312,18 +313,10 @@ void Guard::backward(NodeBackward& context) {
   run_or_restore(frame, [&] {
     op.backward(context);
     check_streams(op);
-    if (op.passes) {  // its targets are known only now; NodeBackward filled them when it made them
-      std::size_t known = frame.blocks.size();
-      allow_targets(context, frame);
-      for (std::size_t i = known; i < frame.blocks.size(); ++i) {
-        GuardBlock& block = frame.blocks[i];
-        block.before.assign(block.base, block.base + block.bytes);
-      }
-    }
     if (auto write = frame.undeclared_write()) fail_undeclared_write(op, kBackward, context.inputs, *write);
     if (auto left = frame.unwritten(0)) fail_unwritten(op, kBackward, *left);
   });
-  if (op.passes || op.nondeterministic || op.effect) return;
+  if (op.nondeterministic) return;
   frame.save_after();
   run_again(frame, op, kBackward, [&] {
     op.backward(context);

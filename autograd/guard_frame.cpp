@@ -6,10 +6,11 @@ namespace reprise {
 
 namespace {
 
-constexpr std::uint32_t kNaN32[2] = {0x7fe5a5a5u, 0x7fda3c3cu};
-constexpr std::uint64_t kNaN64[2] = {0x7ffde5a5a5a5a5a5u, 0x7ffada3c3c3c3c3cu};
-constexpr std::uint16_t kNaN16[2] = {0x7fe5u, 0x7fdau};
-constexpr std::uint8_t kByte[2] = {0xe5u, 0xdau};
+constexpr std::uint32_t kNaN32[3] = {0x7fe5a5a5u, 0x7fda3c3cu, 0x7fd69696u};
+constexpr std::uint64_t kNaN64[3] = {0x7ffde5a5a5a5a5a5u, 0x7ffada3c3c3c3c3cu, 0x7ffb969696969696u};
+constexpr std::uint16_t kNaN16[3] = {0x7fe5u, 0x7fdau, 0x7fd6u};
+constexpr std::uint8_t kByte[3] = {0xe5u, 0xdau, 0xd6u};
+constexpr int kHidden = 2;
 
 template <class T>
 void fill_words(std::byte* to, std::int64_t bytes, T word) {
@@ -117,7 +118,7 @@ void GuardFrame::poison(const GuardBlock* only) {
   for (GuardBlock& block : blocks) {
     if (block.fresh || block.scratch || (only && only != &block)) continue;
     Region hidden = subtract(subtract(Region::span(0, block.bytes), block.may_read), block.may_write);
-    for (const Run& run : hidden.runs()) fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, 1);
+    for (const Run& run : hidden.runs()) fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, kHidden);
   }
 }
 

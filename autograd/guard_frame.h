@@ -60,7 +60,8 @@ class GuardFrame {
   std::optional<GuardDifference> unwritten(int fill) const;
 };
 
-/// Fills with a NaN of a payload that no computation makes; integers with a large negative number. Pattern 0 or 1.
+/// Fills with a NaN of a payload that no computation makes but hands on; integers with a large negative number. Patterns 0
+/// and 1 are for memory that a kernel fills in its first and second run, 2 is for bytes that it may not read.
 void fill_guard_pattern(std::byte* to, std::int64_t bytes, DType dtype, int pattern);
 
 /// `region` with all offsets moved.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "recompute/op_check.h"
+#include "registry_speeds.h"
 
 namespace reprise::walk {
 
@@ -37,11 +38,11 @@ inline CheckRow row(const char* op, std::string label, Build build, Reference re
   return made;
 }
 
-/// A row of a large case, timed; `ns` catches a tenfold regression and lets a busy machine pass.
-inline CheckRow timed(const char* op, double ns, Build build) {
+/// A row of a large case, timed.
+inline CheckRow timed(const char* op, Build build) {
   CheckRow made = row(op, "large", std::move(build));
   made.columns = kCheckSpeed | kCheckDeterminism;
-  made.ns_per_element = ns;
+  made.ns_per_element = speed_bound(op);
   return made;
 }
 

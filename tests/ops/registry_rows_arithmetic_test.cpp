@@ -73,7 +73,7 @@ std::vector<CheckRow> arithmetic_rows() {
     }));
     rows.push_back(strided_row(op));
     if (op.integers) rows.push_back(integer_row(op));
-    rows.push_back(timed(op.name, 30, [=](CheckCase& c) -> CheckApply {
+    rows.push_back(timed(op.name, [=](CheckCase& c) -> CheckApply {
       auto x = op.differentiable ? c.leaf({70, 1000}, kAwayFromZero) : c.input({70, 1000}, kAwayFromZero);
       auto y = op.differentiable ? c.leaf({1000}, kAwayFromZero) : c.input({1000}, kAwayFromZero);
       return [=](Tape& t) { return op.apply(t, x(t), y(t)); };

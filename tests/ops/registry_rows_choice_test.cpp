@@ -42,7 +42,7 @@ void compare_rows(std::vector<CheckRow>& rows) {
                          return [=](Tape& t) { return op.apply(t, x(t), y(t)); };
                        },
                        each2({4}, {4}, reference)));
-    rows.push_back(timed(op.name, 30, [=](CheckCase& c) -> CheckApply {
+    rows.push_back(timed(op.name, [=](CheckCase& c) -> CheckApply {
       auto x = c.input({70, 1000});
       auto y = c.input({1000});
       return [=](Tape& t) { return op.apply(t, x(t), y(t)); };
@@ -68,7 +68,7 @@ void where_rows(std::vector<CheckRow>& rows) {
     auto a = c.leaf({5});
     return [=](Tape& t) { return where(t, cond(t), a(t), Arg(0.25)); };
   }));
-  rows.push_back(timed("where", 40, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("where", [](CheckCase& c) -> CheckApply {
     auto cond = c.input({70000});
     auto a = c.leaf({70000});
     auto b = c.leaf({70000});
@@ -79,7 +79,7 @@ void where_rows(std::vector<CheckRow>& rows) {
 void pick_rows(std::vector<CheckRow>& rows) {
   rows.push_back(row("argmax", "ties go to the lower index",
                      [](CheckCase& c) -> CheckApply {
-                       auto x = c.leaf({2, 3}, {1, 3, 3, 5, 5, 2});
+                       auto x = c.input({2, 3}, {1, 3, 3, 5, 5, 2});
                        return [=](Tape& t) { return argmax(t, x(t)); };
                      },
                      [](const CheckNumbers&) { return CheckNumbers{{1, 0}}; }));
@@ -87,7 +87,7 @@ void pick_rows(std::vector<CheckRow>& rows) {
     auto x = c.leaf({4, 3});
     return [=](Tape& t) { return argmax(t, x(t), 0, true); };
   }));
-  rows.push_back(timed("argmax", 60, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("argmax", [](CheckCase& c) -> CheckApply {
     auto x = c.leaf({700, 100});
     return [=](Tape& t) { return argmax(t, x(t)); };
   }));
@@ -108,7 +108,7 @@ void pick_rows(std::vector<CheckRow>& rows) {
       return CheckOutputs({top.values, top.indices});
     };
   }));
-  rows.push_back(timed("top_k", 300, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("top_k", [](CheckCase& c) -> CheckApply {
     auto x = c.input({700, 100});
     return [=](Tape& t) {
       TopK top = top_k(t, x(t), 5);
@@ -136,7 +136,7 @@ void cast_rows(std::vector<CheckRow>& rows) {
                         each([](double x) { return static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(x)))); }));
   narrow.straight_through = true;
   rows.push_back(narrow);
-  rows.push_back(timed("cast", 40, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("cast", [](CheckCase& c) -> CheckApply {
     auto x = c.leaf({70000});
     return [=](Tape& t) { return cast(t, x(t), DType::f64); };
   }));
@@ -151,7 +151,7 @@ void cast_rows(std::vector<CheckRow>& rows) {
     DType own = c.dtype();
     return [=](Tape& t) { return cast(t, x(t), own); };
   }));
-  rows.push_back(timed("cast_hard", 40, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("cast_hard", [](CheckCase& c) -> CheckApply {
     auto x = c.input({70000});
     return [=](Tape& t) { return cast(t, x(t), DType::i64); };
   }));

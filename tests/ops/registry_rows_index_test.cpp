@@ -54,7 +54,7 @@ void pick_rows(std::vector<CheckRow>& rows) {
     auto index = c.integers({5}, {6, 0, 0, 3, 6});
     return [=](Tape& t) { return embedding(t, table(t), index(t)); };
   }, gathered(4)));
-  rows.push_back(timed("gather_rows", 60, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("gather_rows", [](CheckCase& c) -> CheckApply {
     auto table = c.leaf({700, 100});
     Numbers index(500);
     for (std::size_t i = 0; i < index.size(); ++i) index[i] = static_cast<double>(i * 37 % 700);
@@ -77,7 +77,7 @@ void pick_rows(std::vector<CheckRow>& rows) {
     auto index = c.integers({3}, {-1, 0, 4});
     return [=](Tape& t) { return scatter_add_rows(t, source(t), index(t), 3, true); };
   }));
-  rows.push_back(timed("scatter_add_rows", 60, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("scatter_add_rows", [](CheckCase& c) -> CheckApply {
     auto source = c.leaf({500, 100});
     Numbers index(500);
     for (std::size_t i = 0; i < index.size(); ++i) index[i] = static_cast<double>(i * 37 % 300);
@@ -159,7 +159,7 @@ std::vector<CheckRow> rows_of(const RowWriter& op) {
       return CheckOutputs({before, y});
     };
   }));
-  rows.push_back(timed(op.name, 60, [=](CheckCase& c) -> CheckApply {
+  rows.push_back(timed(op.name, [=](CheckCase& c) -> CheckApply {
     Tensor to = c.state({700, 100});
     Numbers index(500);
     for (std::size_t i = 0; i < index.size(); ++i) index[i] = static_cast<double>(i * 37 % 700);
@@ -226,7 +226,7 @@ void queue_rows(std::vector<CheckRow>& rows) {
       return CheckOutputs(y);
     };
   }));
-  rows.push_back(timed("enqueue_ring", 60, ring({700, 100}, {500, 100}, 300)));
+  rows.push_back(timed("enqueue_ring", ring({700, 100}, {500, 100}, 300)));
   rows.push_back(row("enqueue_shift", "at the front", shift({5, 2}, {2, 2}, false), shifted(false)));
   rows.push_back(row("enqueue_shift", "at the back", shift({5, 2}, {2, 2}, true), shifted(true)));
   rows.push_back(row("enqueue_shift", "all of it", shift({3, 2}, {3, 2}, false), shifted(false)));
@@ -239,7 +239,7 @@ void queue_rows(std::vector<CheckRow>& rows) {
       return CheckOutputs(y);
     };
   }));
-  rows.push_back(timed("enqueue_shift", 60, shift({700, 100}, {100, 100}, false)));
+  rows.push_back(timed("enqueue_shift", shift({700, 100}, {100, 100}, false)));
 }
 
 }  // namespace

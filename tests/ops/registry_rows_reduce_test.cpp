@@ -95,8 +95,8 @@ std::vector<CheckRow> reduce_rows() {
     rows.push_back(row(op.name, "the last axis", of_shape({2, 3, 4}, by_axis(-1, false)), along(6, 4, 1, op.reference)));
     rows.push_back(row(op.name, "the middle axis, kept", of_shape({2, 3, 4}, by_axis(1, true)), along(2, 3, 4, op.reference)));
     rows.push_back(row(op.name, "the first axis", of_shape({5, 4}, by_axis(0, false)), along(1, 5, 4, op.reference)));
-    rows.push_back(timed(op.name, 40, of_shape({70, 1000}, all)));
-    rows.push_back(timed(op.name, 40, of_shape({700, 100}, by_axis(0, false))));
+    rows.push_back(timed(op.name, of_shape({70, 1000}, all)));
+    rows.push_back(timed(op.name, of_shape({700, 100}, by_axis(0, false))));
     rows.back().label = "large, the first axis";
   }
   rows.push_back(row("max", "ties: the first takes the gradient",
@@ -116,7 +116,8 @@ std::vector<CheckRow> reduce_rows() {
                          return [=](Tape& t) { return op.apply(t, x(t), 0); };
                        },
                        along(1, 3, 1, op.reference)));
-    rows.push_back(timed(op.name, 80, of_shape({700, 100}, by_axis(-1))));
+    rows.back().f32_absolute = 1e-3;  // of results as large as 1000
+    rows.push_back(timed(op.name, of_shape({700, 100}, by_axis(-1))));
   }
   return rows;
 }

@@ -37,7 +37,12 @@ void view_rows(std::vector<CheckRow>& rows) {
   rows.push_back(row("reshape", "an output that is the view itself", plain({3, 4}, reshaped), identity()));
   rows.push_back(row("reshape", "of a transposed view", viewed({3, 4}, [](Tape& t, Arg x) {
                        return reshape(t, transpose(t, std::move(x)), {12});
-                     })));
+                     }),
+                     [](const CheckNumbers& in) {
+                       std::vector<double> out;
+                       for (std::size_t i = 0; i < 12; ++i) out.push_back(in[0][i % 3 * 4 + i / 3]);
+                       return CheckNumbers{out};
+                     }));
   rows.push_back(row("transpose", "two axes", viewed({2, 3}, swapped), [](const CheckNumbers& in) {
     const auto& x = in[0];
     return CheckNumbers{{x[0], x[3], x[1], x[4], x[2], x[5]}};
@@ -52,9 +57,9 @@ void view_rows(std::vector<CheckRow>& rows) {
     return CheckNumbers{{in[0][2], in[0][5]}};
   }));
   rows.push_back(row("slice", "an output that is the view itself", plain({6, 2}, every_second)));
-  rows.push_back(timed("reshape", 60, viewed({70, 1000}, reshaped)));
-  rows.push_back(timed("transpose", 120, viewed({70, 1000}, swapped)));
-  rows.push_back(timed("slice", 60, viewed({70, 1000}, [](Tape& t, Arg x) { return slice(t, std::move(x), 0, 0, 60); })));
+  rows.push_back(timed("reshape", viewed({70, 1000}, reshaped)));
+  rows.push_back(timed("transpose", viewed({70, 1000}, swapped)));
+  rows.push_back(timed("slice", viewed({70, 1000}, [](Tape& t, Arg x) { return slice(t, std::move(x), 0, 0, 60); })));
 }
 
 void stop_rows(std::vector<CheckRow>& rows) {
@@ -64,7 +69,7 @@ void stop_rows(std::vector<CheckRow>& rows) {
                        return [=](Tape& t) { return copy(t, stop_gradient(t, x(t))); };
                      },
                      identity()));
-  rows.push_back(timed("stop_gradient", 60, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("stop_gradient", [](CheckCase& c) -> CheckApply {
     auto x = c.input({70000});
     return [=](Tape& t) { return copy(t, stop_gradient(t, x(t))); };
   }));
@@ -112,8 +117,8 @@ void copy_rows(std::vector<CheckRow>& rows) {
     auto x = c.integers({4}, {0, 255, 7, 1}, DType::u8);
     return [=](Tape& t) { return copy(t, x(t)); };
   }, identity()));
-  rows.push_back(timed("concat", 60, joined({300, 100}, {100, 100}, 0)));
-  rows.push_back(timed("copy", 60, plain({70000}, [](Tape& t, Arg x) { return copy(t, std::move(x)); })));
+  rows.push_back(timed("concat", joined({300, 100}, {100, 100}, 0)));
+  rows.push_back(timed("copy", plain({70000}, [](Tape& t, Arg x) { return copy(t, std::move(x)); })));
 }
 
 }  // namespace

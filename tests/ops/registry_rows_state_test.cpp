@@ -86,7 +86,7 @@ std::vector<CheckRow> rows_of(const Writer2& op) {
                          };
                        }));
   }
-  rows.push_back(timed(op.name, 60, to_state(op, {70000}, {70000})));
+  rows.push_back(timed(op.name, to_state(op, {70000}, {70000})));
   return rows;
 }
 
@@ -123,7 +123,7 @@ void other_rows(std::vector<CheckRow>& rows) {
                        };
                      },
                      [](const CheckNumbers&) { return CheckNumbers{{2, 0, 1}}; }));
-  rows.push_back(timed("counter_add", 60, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("counter_add", [](CheckCase& c) -> CheckApply {
     Tensor counter = c.state({70000}, Numbers(70000, 5.0), DType::i64);
     return [=](Tape& t) {
       counter_add(t, counter, 2, 8);
@@ -191,15 +191,15 @@ std::vector<CheckRow> draw_rows() {
     auto x = c.leaf({9});
     return [&stream, x](Tape& t) { return dropout(t, stream, dropout(t, stream, x(t), 0.25), 0.25); };
   }));
-  rows.push_back(timed("uniform", 100, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("uniform", [](CheckCase& c) -> CheckApply {
     Stream& stream = c.stream();
     return [&stream](Tape& t) { return uniform(t, stream, {70000}); };
   }));
-  rows.push_back(timed("normal", 600, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("normal", [](CheckCase& c) -> CheckApply {
     Stream& stream = c.stream();
     return [&stream](Tape& t) { return normal(t, stream, {70000}); };
   }));
-  rows.push_back(timed("dropout", 100, [](CheckCase& c) -> CheckApply {
+  rows.push_back(timed("dropout", [](CheckCase& c) -> CheckApply {
     Stream& stream = c.stream();
     auto x = c.leaf({70000});
     return [&stream, x](Tape& t) { return dropout(t, stream, x(t), 0.5); };

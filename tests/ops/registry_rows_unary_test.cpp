@@ -61,7 +61,7 @@ std::vector<CheckRow> rows_of(const Unary& op) {
     auto x = c.input({0, 3}, op.fill);
     return [=](Tape& t) { return op.apply(t, x(t)); };
   }));
-  rows.push_back(timed(op.name, 60, [=](CheckCase& c) -> CheckApply {
+  rows.push_back(timed(op.name, [=](CheckCase& c) -> CheckApply {
     auto x = c.leaf({70000}, op.fill);
     return [=](Tape& t) { return op.apply(t, x(t)); };
   }));
