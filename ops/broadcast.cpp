@@ -106,6 +106,61 @@ void run_map(MapKernel kernel, const void* functor, const TensorView& out, const
 
 }  // namespace loops
 
+namespace {
+
+constexpr std::int64_t kCopyTile = 32;
+
+// Axis along which `from` lies next to each other while `to` does so along the innermost one; -1 when there is none.
+int crossed_axis(const LoopPlan& plan) {
+  int inner = plan.rank - 1;
+  if (plan.stride[0][inner] != 1 || plan.stride[1][inner] <= 1 || plan.extent[inner] < 8) return -1;
+  for (int a = 0; a < inner; ++a) {
+    if (plan.stride[1][a] == 1 && plan.extent[a] >= 8) return a;
+  }
+  return -1;
+}
+
+// A transposing copy, in square tiles, so that cache lines are used whole on both sides.
+template <class T>
+void copy_crossed(const LoopPlan& plan, int axis, T* to, const T* from) {
+  int inner = plan.rank - 1;
+  std::int64_t strips = (plan.extent[axis] + kCopyTile - 1) / kCopyTile;
+  std::int64_t outer = plan.count / (plan.extent[axis] * plan.extent[inner]);
+  std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / (kCopyTile * plan.extent[inner]));
+  parallel_blocks(outer * strips, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t item = begin; item < end; ++item) {
+      std::int64_t first = item % strips * kCopyTile, flat = item / strips;
+      std::int64_t last = std::min(first + kCopyTile, plan.extent[axis]);
+      std::int64_t to_offset = 0, from_offset = 0;
+      for (int a = inner - 1; a >= 0; --a) {
+        if (a == axis) continue;
+        to_offset += flat % plan.extent[a] * plan.stride[0][a];
+        from_offset += flat % plan.extent[a] * plan.stride[1][a];
+        flat /= plan.extent[a];
+      }
+      for (std::int64_t j0 = 0; j0 < plan.extent[inner]; j0 += kCopyTile) {
+        std::int64_t j1 = std::min(j0 + kCopyTile, plan.extent[inner]);
+        for (std::int64_t i = first; i < last; ++i) {
+          T* row = to + to_offset + i * plan.stride[0][axis];
+          const T* column = from + from_offset + i;
+          for (std::int64_t j = j0; j < j1; ++j) row[j] = column[j * plan.stride[1][inner]];
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void copy_words(const TensorView& to, const TensorView& from) {
+  const TensorView* views[] = {&to, &from};
+  LoopPlan plan = plan_loops(to.shape, views, 2);
+  int axis = to.size() > kElementGrain / 4 ? crossed_axis(plan) : -1;
+  if (axis >= 0) return copy_crossed(plan, axis, to.as<T>(), from.as<T>());
+  map_elements<T, T>([](T x) { return x; }, to, from);
+}
+
+}  // namespace
+
 void copy_elements(const TensorView& to, const TensorView& from) {
   if (to.shape == from.shape && to.contiguous() && from.contiguous()) {
     if (to.data == from.data) return;
@@ -114,12 +169,11 @@ void copy_elements(const TensorView& to, const TensorView& from) {
     });
     return;
   }
-  auto move = [](auto x) { return x; };
   switch (size_of(to.dtype)) {
-    case 1: return map_elements<std::uint8_t, std::uint8_t>(move, to, from);
-    case 2: return map_elements<std::uint16_t, std::uint16_t>(move, to, from);
-    case 4: return map_elements<std::uint32_t, std::uint32_t>(move, to, from);
-    default: return map_elements<std::uint64_t, std::uint64_t>(move, to, from);
+    case 1: return copy_words<std::uint8_t>(to, from);
+    case 2: return copy_words<std::uint16_t>(to, from);
+    case 4: return copy_words<std::uint32_t>(to, from);
+    default: return copy_words<std::uint64_t>(to, from);
   }
 }
 

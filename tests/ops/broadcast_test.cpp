@@ -176,6 +176,26 @@ TEST(SumElements, FloatSumsStayExactToAFewRoundings) {
   for (float column : columns) EXPECT_NEAR(column / (0.1f * static_cast<double>(n / 3)), 1.0, 1e-6);
 }
 
+TEST(CopyElements, TransposesLargeArraysInTiles) {
+  // Axes of x in another order, copied to contiguous bytes and back; extents that are no multiple of a tile.
+  Shape shape{5, 67, 41};
+  Array x = array(shape, 1);
+  for (const Dims& order : {Dims{0, 2, 1}, Dims{2, 1, 0}, Dims{1, 2, 0}, Dims{2, 0, 1}, Dims{1, 0, 2}}) {
+    TensorView seen = x.view;
+    for (int a = 0; a < 3; ++a) {
+      seen.shape[a] = shape[static_cast<int>(order[a])];
+      seen.strides[a] = x.view.strides[static_cast<int>(order[a])];
+    }
+    Array moved = array(seen.shape, 2), back = array(shape, 3);
+    copy_elements(moved.view, seen);
+    for (std::int64_t i = 0; i < moved.view.size(); ++i) ASSERT_EQ(moved.data[i], at(seen, seen.shape, i));
+    TensorView returned = seen;
+    returned.data = back.view.data;
+    copy_elements(returned, moved.view);
+    EXPECT_EQ(back.data, x.data);
+  }
+}
+
 TEST(CopyElements, MovesEveryWidthOfElement) {
   for (DType dtype : {DType::u8, DType::bf16, DType::f32, DType::i64}) {
     std::vector<std::byte> from(6 * 8), to(6 * 8);
