@@ -102,10 +102,15 @@ class Summation {
   // Rows [begin, stop) of the reduced axes, added in the result's own type, then to the totals.
   void add_rows(LoopCursor& cursor, const std::byte* const* base, std::int64_t begin, std::int64_t stop,
                 std::int64_t end, std::int64_t width, double* totals) const {
-    double part[kSumTile] = {};  // zero bits are zero in f32 too
-    for (; begin < stop; ++begin) {
-      kernels_.add(kernels_.functor, part, inputs(base, cursor, plan_.kept), width);
-      if (begin + 1 < end) cursor.advance(1);
+    double part[kSumTile];
+    std::fill_n(part, width, 0.0);  // zero bits are zero in f32 too
+    std::int64_t row_stride[kMaxLoopOperands];
+    for (int k = 0; k < plan_.reduced.operands; ++k) row_stride[k] = plan_.reduced.stride[k][plan_.reduced.rank - 1];
+    while (begin < stop) {
+      std::int64_t rows = std::min(cursor.run(), stop - begin);
+      kernels_.add(kernels_.functor, part, inputs(base, cursor, plan_.kept), row_stride, rows, width);
+      begin += rows;
+      if (begin < end) cursor.advance(rows);
     }
     dispatch_float(out_.dtype, [&]<class T>() {
       for (std::int64_t i = 0; i < width; ++i) {

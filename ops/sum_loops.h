@@ -11,7 +11,7 @@ namespace reprise {
 
 namespace loops {
 
-constexpr std::int64_t kSumTile = 64;      // results side by side, when the innermost axis is kept
+constexpr std::int64_t kSumTile = 128;     // results side by side, when the innermost axis is kept
 constexpr std::int64_t kSumStretch = 256;  // elements that are added in their own type
 constexpr std::int64_t kRowStretch = 64;   // rows that are added in their own type, one after another
 
@@ -45,20 +45,27 @@ double sum_kernel(const void* functor, const RunInputs& in, std::int64_t n) {
   return total;
 }
 
-/// sums[i] += f(in(i)...).
+/// sums[i] += f(in(i)...) for `rows` rows whose inputs lie row_stride apart, one row after another.
 template <class T, class F, class... In>
-void add_kernel(const void* functor, void* sums, const RunInputs& in, std::int64_t n) {
+void add_kernel(const void* functor, void* sums, const RunInputs& in, const std::int64_t* row_stride, std::int64_t rows,
+                std::int64_t n) {
   const F& f = *static_cast<const F*>(functor);
   T* to = static_cast<T*>(sums);
-  with_readers<In...>(in, [&](auto... r) {
+  RunInputs row = in;
+  constexpr std::int64_t kBytes[] = {static_cast<std::int64_t>(sizeof(In))...};
+  for (std::int64_t r = 0; r < rows; ++r) {
+    with_readers<In...>(row, [&](auto... read) {
 #pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) to[i] += f(r(i)...);
-  });
+      for (std::int64_t i = 0; i < n; ++i) to[i] += f(read(i)...);
+    });
+    for (std::size_t k = 0; k < sizeof...(In); ++k) row.data[k] += row_stride[k] * kBytes[k];
+  }
 }
 
 struct SumKernels {
   double (*sum)(const void* functor, const RunInputs& in, std::int64_t n);
-  void (*add)(const void* functor, void* sums, const RunInputs& in, std::int64_t n);
+  void (*add)(const void* functor, void* sums, const RunInputs& in, const std::int64_t* row_stride, std::int64_t rows,
+              std::int64_t n);
   const void* functor;
 };
 
