@@ -31,7 +31,7 @@ Machine::Machine(const Program& program, Memory& memory, const MachineOptions& o
   memory_.preserver().set_guard(true);
   memory_.preserver().set_unchecked(options.method == Method::unchecked);
   declare(program);
-  tape_ = std::make_unique<Tape>(memory_, TapeOptions{.default_dtype = program.dtype});
+  tape_ = std::make_unique<Tape>(memory_, TapeOptions{.default_dtype = program.dtype, .guard = true});
   tape_->set_policy(policy_.get());
   tape_->set_replayer(&replayer_);
   main_.locals = std::make_shared<Scope>();

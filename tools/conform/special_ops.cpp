@@ -60,6 +60,7 @@ const Op kHook{.name = "conform_hook",
                .outputs = {"y"},
                .attrs = {{"body", AttrKind::integer}},
                .saves = {{"x", {}}},
+               .effect = true,  // host code runs in its backward
                .infer = infer_same,
                .forward = forward_same,
                .backward = backward_hook};

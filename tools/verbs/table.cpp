@@ -4,7 +4,10 @@
 
 // clang-format off: one verb a line
 #define REPRISE_VERBS(verb) \
-  verb(config)
+  verb(train)               \
+  verb(eval)                \
+  verb(config)              \
+  verb(conform)
 // clang-format on
 
 namespace reprise {
