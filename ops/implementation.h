@@ -26,7 +26,8 @@ const char* to_string(GemmImplementation implementation);
 const char* gemm_refusal(GemmImplementation implementation, DType dtype);
 GemmImplementation choose_gemm(DType dtype);
 
-/// While alive, the implementations of other libraries are refused: for tests of parity with the portable ones.
+/// While alive, this thread refuses the implementations of other libraries and builds for newer processors: for tests
+/// of parity with the portable ones.
 class PortableOnly {
  public:
   PortableOnly();

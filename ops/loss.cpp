@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "ops/float_operands.h"
 #include "ops/gemm.h"
+#include "ops/row_exp.h"
 #include "ops/row_sums.h"
 #include "ops/vector_math.h"
 
@@ -61,7 +62,7 @@ void forward_cross_entropy_as(ForwardContext& c, std::int64_t n, std::int64_t cl
     for (std::int64_t r = begin; r < end; ++r) {
       const T* x = logits + r * classes;
       T top = row_max(x, classes);
-      T sum = row_sum<T>(classes, [&](std::int64_t i) { return math::exp(x[i] - top); });
+      T sum = exp_sum(x, classes, top);
       double log_sum = static_cast<double>(top) + std::log(static_cast<double>(sum));
       lse[r] = static_cast<T>(log_sum);
       losses[r] = log_sum - static_cast<double>(x[labels[r]]);
@@ -89,14 +90,7 @@ void backward_cross_entropy_as(BackwardContext& c) {
     for (std::int64_t r = begin; r < end; ++r) {
       const T* x = logits + r * classes;
       T* dx = targets + r * classes;
-      T shift = lse[r];
-      if (accumulate) {
-#pragma omp simd
-        for (std::int64_t i = 0; i < classes; ++i) dx[i] += math::exp(x[i] - shift) * scale;
-      } else {
-#pragma omp simd
-        for (std::int64_t i = 0; i < classes; ++i) dx[i] = math::exp(x[i] - shift) * scale;
-      }
+      exp_scaled(x, classes, lse[r], scale, dx, accumulate);
       dx[labels[r]] -= scale;
     }
   });
@@ -161,7 +155,7 @@ void forward_nce_as(ForwardContext& c, const NceSizes& s) {
       T logit = row_sum<T>(s.d, [&](std::int64_t i) { return q[i] * k[i]; }) * scale;
       T top = std::max(logit, row_max(row, s.rows));
       T first = math::exp(logit - top);
-      T sum = first + row_sum<T>(s.rows, [&](std::int64_t i) { return row[i] = math::exp(row[i] - top); });
+      T sum = first + exp_sum_in_place(row, s.rows, top);
       inverse[r] = T(1) / sum;
       positive[r] = first / sum;
       losses[r] = static_cast<double>(top - logit) + std::log(static_cast<double>(sum));
