@@ -166,8 +166,10 @@ void BackwardEngine::differentiate(std::uint32_t index) {
   OpScope scope(tape_.memory().meter(), op.name);
   NodeBackward context(tape_, index);
   context.prepare();
-  if (Guard* guard = tape_.guard()) guard->backward(context);
-  else op.backward(context);
+  if (context.has_work()) {
+    if (Guard* guard = tape_.guard()) guard->backward(context);
+    else op.backward(context);
+  }
   context.stage();
   context.commit();
 }

@@ -33,7 +33,8 @@ void NodeBackward::prepare() {
     workspace = workspace_->raw();
   }
   targets_.resize(node_.inputs + node_.updates);
-  if (!op->passes) for_each_bit(node_.wanted, [&](int i) { make_target(i); });
+  pass_through();
+  for_each_bit(node_.wanted & ~passed_, [&](int i) { make_target(i); });
 }
 
 void NodeBackward::serve_saved() {
@@ -81,12 +82,26 @@ TensorView NodeBackward::result_shape(int index) const {
   return data_.values[node_.first_value + index].tensor.shape_view();
 }
 
-const TensorView& NodeBackward::grad_updated(int index) const {
+int NodeBackward::updated_result(int update) const {
   int result = static_cast<int>(op->outputs.size() + op->made.size());
-  for (int u = 0; u < index; ++u) {
+  for (int u = 0; u < update; ++u) {
     if (data_.operands[node_.first_operand + node_.inputs + u].kind == OperandKind::value) ++result;
   }
-  return grad_out_[result];
+  return result;
+}
+
+const TensorView& NodeBackward::grad_updated(int index) const { return grad_out_[updated_result(index)]; }
+
+void NodeBackward::pass_through() {
+  for (const OpInfo::Pass& pass : node_.info->passes) {
+    if (!wants(pass.operand)) continue;
+    int result = pass.update ? updated_result(pass.from) : pass.from;
+    const TensorView& from = grad_out_[result];
+    Tensor to = operand_tensor(pass.operand);
+    if (!from.defined() || from.size() != to.size() || from.dtype != to.dtype()) continue;
+    this->pass(pass.operand, result);
+    passed_ |= Mask{1} << pass.operand;
+  }
 }
 
 bool NodeBackward::direct_target(int index) {
@@ -146,7 +161,6 @@ void NodeBackward::make_target(int index) {
 const TensorView& NodeBackward::grad(int index) {
   Target& target = targets_[index];
   if (!wants(index)) fail(ErrorKind::internal, "[{}] its backward makes the gradient of operand {}, which is not wanted", op->name, index);
-  if (!target.tensor.defined()) make_target(index);
   return target.view;
 }
 
@@ -165,7 +179,8 @@ void NodeBackward::pass(int index, int result) {
   const OperandRecord& operand = data_.operands[node_.first_operand + index];
   if (operand.kind == OperandKind::value && appears_before(index)) {
     make_target(index);
-    copy_strided(from.view(), targets_[index].tensor.with_view(from.shape(), from.strides(), 0).view());
+    const Tensor& to = targets_[index].tensor;
+    copy_strided(from.view(), to.with_view(from.shape(), from.strides(), to.offset()).view());
     return;
   }
   targets_[index].tensor = from.with_view(like.shape(), contiguous_strides(like.shape()), from.offset());

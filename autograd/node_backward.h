@@ -1,5 +1,5 @@
-// NodeBackward: the context that one node's backward formula sees. Targets are had before the formula runs where the op
-// does not say `passes`; gradients are handed on only by commit(), which cannot fail.
+// NodeBackward: the context that one node's backward formula sees. Gradients that the contract hands through are handed
+// through here, and targets are had for the others, before the formula runs; gradients are handed on only by commit(), which cannot fail.
 #pragma once
 
 #include <vector>
@@ -27,10 +27,11 @@ class NodeBackward final : public BackwardContext {
   TensorView result_shape(int index) const override;
   const TensorView& grad_out(int index) const override { return grad_out_[index]; }
   const TensorView& grad_updated(int index) const override;
-  bool wants(int index) const override { return node_.wanted >> index & 1; }
+  bool wants(int index) const override { return (node_.wanted & ~passed_) >> index & 1; }
+  /// Whether the formula has anything to make.
+  bool has_work() const { return (node_.wanted & ~passed_) != 0; }
   const TensorView& grad(int index) override;
   bool accumulates(int index) const override { return targets_[index].direct; }
-  void pass(int index, int result) override;
 
  private:
   friend class Guard;
@@ -44,6 +45,9 @@ class NodeBackward final : public BackwardContext {
 
   Tensor operand_tensor(int index) const;
   void serve_saved();
+  int updated_result(int update) const;
+  void pass_through();
+  void pass(int index, int result);
   void make_target(int index);
   bool direct_target(int index);
   bool take_over(int index);
@@ -60,6 +64,7 @@ class NodeBackward final : public BackwardContext {
   StorageRef workspace_;
   std::vector<TensorView> in_, out_, grad_out_;
   std::vector<Target> targets_;
+  Mask passed_ = 0;
 };
 
 }  // namespace reprise

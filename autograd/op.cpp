@@ -41,6 +41,10 @@ OpInfo resolve(const Op& op) {
   if (op.nondeterministic || op.effect) info.decisions = ~Mask{0};
   for (const Reuse& r : op.reuse) info.reuse.emplace_back(operand_index(op, r.from), result_index(op, r.to));
   for (const Reuse& r : op.grad_reuse) info.grad_reuse.emplace_back(result_index(op, r.from), operand_index(op, r.to));
+  for (const Reuse& r : op.passes) {
+    int update = find_name(op.updates, r.from);
+    info.passes.push_back({update >= 0 ? update : result_index(op, r.from), update >= 0, operand_index(op, r.to)});
+  }
   for (const char* const& name : op.inputs) {
     bool optional = name[std::strlen(name) - 1] == '?';
     if (!optional && info.required_inputs != static_cast<int>(&name - op.inputs.data())) {

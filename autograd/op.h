@@ -61,6 +61,9 @@ struct Op {
   std::vector<const char*> decisions = {}; // outputs that are kept, never recomputed (argmax, top-k, sampling)
   std::vector<Reuse> reuse = {};           // outputs that may take over an input's memory
   std::vector<Reuse> grad_reuse = {};      // input gradients that may take over an output gradient's memory
+  /// Gradients handed through: where element counts agree, the gradient of operand `to` is that of result (or update's
+  /// new value) `from`, element for element. The tape shares its memory and does not ask the backward for it.
+  std::vector<Reuse> passes = {};
 
   bool variadic = false;           // the last input repeats, at least once
   bool strided = false;            // kernels take any strides; else operands are made contiguous by a recorded copy
@@ -69,7 +72,6 @@ struct Op {
   bool nondeterministic = false;   // may not repeat itself: its outputs are retained
   bool effect = false;             // reaches the outside world (callback, collective): happens once, outputs retained
   bool accumulates = false;        // backward honours accumulates(i): adds to grad(i) instead of overwriting it
-  bool passes = false;             // backward asks for each grad(i) itself, or hands a gradient through by pass()
   bool outputs_ignore_updates = false;  // no output depends on an update's old bytes, and forward honours writes()
 
   void (*infer)(InferContext&) = nullptr;
@@ -174,13 +176,11 @@ class BackwardContext {
   /// Gradient that arrives at the new value of update `index`.
   virtual const TensorView& grad_updated(int index) const = 0;
 
-  /// Whether operand `index` wants a gradient.
+  /// Whether operand `index` wants a gradient from the backward (one that is handed through does not).
   virtual bool wants(int index) const = 0;
   /// Where to put it: contiguous, the operand's shape, not initialised (unless accumulates(index): then add to it).
   virtual const TensorView& grad(int index) = 0;
   virtual bool accumulates(int index) const = 0;
-  /// For ops with `passes`: the gradient of operand `index` is that of result `result`, element for element. Shares memory.
-  virtual void pass(int index, int result) = 0;
 
  protected:
   ~BackwardContext() = default;
@@ -201,6 +201,12 @@ struct OpInfo {
   Mask decisions = 0;                    // results that are kept whatever an option says
   std::vector<std::pair<int, int>> reuse;       // (input, result)
   std::vector<std::pair<int, int>> grad_reuse;  // (result, operand)
+  struct Pass {
+    int from;        // a result, or an update
+    bool update;
+    int operand;
+  };
+  std::vector<Pass> passes;
   int required_inputs = 0;               // inputs that may not be left out
 };
 

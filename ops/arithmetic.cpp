@@ -35,23 +35,21 @@ void forward(ForwardContext& c) {
   });
 }
 
-// The gradient of an operand through which the result's gradient passes, times `factor`: handed on where nothing
-// changes.
-void pass_or_sum(BackwardContext& c, int index, double factor) {
+// The gradient of a broadcast operand: the result's, times `factor`, summed over the axes it was broadcast along.
+void sum_gradient(BackwardContext& c, int index, double factor) {
   if (!c.wants(index)) return;
   const TensorView& g = c.grad_out(0);
-  if (factor == 1.0 && c.operand_shape(index).shape == g.shape) return c.pass(index, 0);
   const TensorView& to = c.grad(index);
   dispatch_float(g.dtype, [&]<class T>() { sum_elements<T, T>(fn::Copy{}, g.shape, to, factor, g); });
 }
 
 void backward_add(BackwardContext& c) {
-  pass_or_sum(c, 0, 1.0);
-  pass_or_sum(c, 1, 1.0);
+  sum_gradient(c, 0, 1.0);
+  sum_gradient(c, 1, 1.0);
 }
 void backward_sub(BackwardContext& c) {
-  pass_or_sum(c, 0, 1.0);
-  pass_or_sum(c, 1, -1.0);
+  sum_gradient(c, 0, 1.0);
+  sum_gradient(c, 1, -1.0);
 }
 
 // Runs both gradients, last the one that takes over the memory of the arriving gradient.
@@ -98,8 +96,8 @@ const Op kAdd{.name = "add",
               .outputs = {"out"},
               .saves = {{"a", {}}, {"b", {}}},
               .reuse = {{"a", "out"}, {"b", "out"}},
+              .passes = {{"out", "a"}, {"out", "b"}},
               .strided = true,
-              .passes = true,
               .infer = infer_numbers,
               .forward = forward<fn::Add>,
               .backward = backward_add};
@@ -110,8 +108,8 @@ const Op kSub{.name = "sub",
               .outputs = {"out"},
               .saves = {{"a", {}}, {"b", {}}},
               .reuse = {{"a", "out"}, {"b", "out"}},
+              .passes = {{"out", "a"}},
               .strided = true,
-              .passes = true,
               .infer = infer_numbers,
               .forward = forward<fn::Sub>,
               .backward = backward_sub};

@@ -106,9 +106,7 @@ void backward_value(BackwardContext& c, const TensorView& g, const std::int64_t*
 // The target's gradient: g, with the listed rows 0 (assign) or times the value (mul).
 template <Mode mode>
 void backward_to(BackwardContext& c, const TensorView& g, const std::int64_t* rows, std::int64_t count) {
-  if constexpr (mode == Mode::add) {
-    c.pass(kTo, 0);
-  } else {
+  if constexpr (mode != Mode::add) {  // handed through
     const TensorView& grad = c.grad(kTo);
     copy_elements(grad, g);
     if constexpr (mode == Mode::assign) {
@@ -148,7 +146,6 @@ const Op kAssignRows{.name = "assign_rows",
                      .attrs = {{"wrap", AttrKind::flag}},
                      .saves = {{"value", {in("rows")}}, {"to", {in("rows")}}},
                      .strided = true,
-                     .passes = true,
                      .infer = infer_assign,
                      .forward = forward<Mode::assign>,
                      .backward = backward<Mode::assign>,
@@ -160,8 +157,8 @@ const Op kAddRows{.name = "add_rows",
                   .updates = {"to"},
                   .attrs = {{"wrap", AttrKind::flag}},
                   .saves = {{"value", {in("rows")}}, {"to", {}}},
+                  .passes = {{"to", "to"}},
                   .strided = true,
-                  .passes = true,
                   .infer = infer_number,
                   .forward = forward<Mode::add>,
                   .backward = backward<Mode::add>,

@@ -39,18 +39,12 @@ void forward_in_place(ForwardContext& c) {
   });
 }
 
-// The value's gradient where the target's passes to it: handed on, or summed over the axes it was broadcast along.
-void pass_to_value(BackwardContext& c) {
+// The gradient of a value that was broadcast to the target: summed over the axes it was broadcast along.
+void sum_to_value(BackwardContext& c) {
   if (!c.wants(kValue)) return;
   const TensorView& g = c.grad_updated(0);
-  if (c.operand_shape(kValue).shape == g.shape) return c.pass(kValue, 0);
   const TensorView& to = c.grad(kValue);
   dispatch_float(g.dtype, [&]<class T>() { sum_elements<T, T>(fn::Copy{}, g.shape, to, 1.0, g); });
-}
-
-void backward_add(BackwardContext& c) {
-  pass_to_value(c);
-  if (c.wants(kTo)) c.pass(kTo, 0);
 }
 
 void backward_mul(BackwardContext& c) {
@@ -126,22 +120,22 @@ const Op kAssign{.name = "assign",
                  .inputs = {"value"},
                  .updates = {"to"},
                  .saves = {{"value", {}}},  // none for the target: nothing of its old bytes is left
+                 .passes = {{"to", "value"}},
                  .strided = true,
-                 .passes = true,
                  .infer = infer_assign,
                  .forward = forward_assign,
-                 .backward = pass_to_value};
+                 .backward = sum_to_value};
 
 const Op kAddInto{.name = "add_into",
                   .about = "the value, broadcast, is added to the target",
                   .inputs = {"value"},
                   .updates = {"to"},
                   .saves = {{"value", {}}, {"to", {}}},
+                  .passes = {{"to", "value"}, {"to", "to"}},
                   .strided = true,
-                  .passes = true,
                   .infer = infer_number,
                   .forward = forward_in_place<fn::Add>,
-                  .backward = backward_add};
+                  .backward = sum_to_value};
 
 const Op kMulInto{.name = "mul_into",
                   .about = "the target is multiplied by the value, broadcast",
