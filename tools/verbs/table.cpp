@@ -7,7 +7,8 @@
   verb(train)               \
   verb(eval)                \
   verb(config)              \
-  verb(conform)
+  verb(conform)             \
+  verb(ops)
 // clang-format on
 
 namespace reprise {

@@ -1,0 +1,198 @@
+#include "models/train/checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.h"
+#include "data/atomic_file.h"
+#include "data/safetensors.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFormat = "reprise-state/1";
+constexpr const char* kOptimiserPrefix = "optimiser.";
+
+const std::byte* bytes_of(const Tensor& tensor) {
+  REPRISE_INVARIANT(tensor.contiguous());
+  return tensor.storage().host_read() + tensor.offset() * size_of(tensor.dtype());
+}
+
+std::byte* target_of(const Tensor& tensor) {
+  return tensor.storage().host_write(tensor.region(), "checkpoint") + tensor.offset() * size_of(tensor.dtype());
+}
+
+std::string tensor_file(std::int64_t step) { return fmt::format("checkpoint-{:08}.safetensors", step); }
+std::string state_file(std::int64_t step) { return fmt::format("state-{:08}.json", step); }
+
+/// The step in a name such as checkpoint-00000020.safetensors; -1 for other names.
+std::int64_t step_of(const std::string& name, const std::string& head, const std::string& tail) {
+  if (!name.starts_with(head) || !name.ends_with(tail) || name.size() <= head.size() + tail.size()) return -1;
+  std::string digits = name.substr(head.size(), name.size() - head.size() - tail.size());
+  bool number = digits.size() <= 18 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return number ? std::stoll(digits) : -1;
+}
+
+/// Makes `name` a second name of `target`, replacing what it named, in one step. A copy where links are not to be had.
+void publish(const fs::path& folder, const std::string& target, const std::string& name) {
+  fs::path partial = folder / (name + ".partial");
+  std::error_code error;
+  fs::remove(partial, error);
+  fs::create_hard_link(folder / target, partial, error);
+  if (error) {
+    error.clear();
+    fs::copy_file(folder / target, partial, fs::copy_options::overwrite_existing, error);
+  }
+  if (!error) fs::rename(partial, folder / name, error);
+  if (error) fail(ErrorKind::io, "[checkpoint] cannot write {}: {}", (folder / name).string(), error.message());
+  int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+/// Removes checkpoints other than the `kept` newest up to `step`, and those of later steps, which an earlier life of the run left.
+void remove_old(const fs::path& folder, std::int64_t step, std::int64_t kept) {
+  std::vector<std::int64_t> steps;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    std::string name = entry.path().filename().string();
+    std::int64_t at = std::max(step_of(name, "checkpoint-", ".safetensors"), step_of(name, "state-", ".json"));
+    if (at >= 0) steps.push_back(at);
+  }
+  std::sort(steps.begin(), steps.end(), std::greater<>());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  std::int64_t seen = 0;
+  for (std::int64_t at : steps) {
+    if (at <= step && ++seen <= kept) continue;
+    fs::remove(folder / state_file(at), error);
+    fs::remove(folder / tensor_file(at), error);
+  }
+}
+
+}  // namespace
+
+std::string hash_tensors(std::vector<NamedTensor> tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_64bits_reset(state);
+  for (const NamedTensor& t : tensors) {
+    std::string head = fmt::format("{}:{}:{};", t.name, to_string(t.tensor.dtype()), to_string(t.tensor.shape()));
+    XXH3_64bits_update(state, head.data(), head.size());
+    XXH3_64bits_update(state, bytes_of(t.tensor), static_cast<std::size_t>(t.tensor.bytes()));
+  }
+  std::string text = fmt::format("{:016x}", XXH3_64bits_digest(state));
+  XXH3_freeState(state);
+  return text;
+}
+
+const NamedTensor* find_not_finite(const std::vector<NamedTensor>& tensors) {
+  for (const NamedTensor& t : tensors) {
+    if (t.tensor.dtype() != DType::f32) continue;
+    auto values = t.tensor.host_read<float>();
+    if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) return &t;
+  }
+  return nullptr;
+}
+
+void save_checkpoint(const fs::path& folder, std::int64_t step, const std::string& model, const std::vector<NamedTensor>& tensors,
+                     Json state, std::int64_t kept) {
+  std::vector<SafetensorsEntry> entries;
+  for (const NamedTensor& t : tensors) entries.push_back({t.name, t.tensor.dtype(), t.tensor.shape(), bytes_of(t.tensor)});
+  std::string hash = hash_tensors(tensors);
+  write_safetensors(folder / tensor_file(step), entries,
+                    {{"format", "reprise-checkpoint/1"}, {"model.type", model}, {"step", std::to_string(step)}, {"hash", hash}});
+  Json whole = {{"format", kFormat}, {"step", step}, {"model", model}, {"file", tensor_file(step)}, {"hash", hash}};
+  whole.update(state);
+  write_file_atomically(folder / state_file(step), json_pretty(whole));
+  publish(folder, state_file(step), "state.json");
+  publish(folder, tensor_file(step), "checkpoint.safetensors");
+  remove_old(folder, step, kept);
+}
+
+std::optional<Json> read_state(const fs::path& folder) {
+  fs::path path = folder / "state.json";
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  if (!in) fail(ErrorKind::io, "[checkpoint] cannot read {}", path.string());
+  Json state = Json::parse(text.str(), nullptr, false);
+  auto is_text = [&](const char* key) { return state.contains(key) && state[key].is_string(); };
+  bool fine = state.is_object() && is_text("format") && state["format"] == kFormat && is_text("file") && is_text("hash") &&
+              is_text("model") && state.contains("step") && state["step"].is_number_integer();
+  if (!fine) fail(ErrorKind::user, "[checkpoint] expected the state of a run ({}), got something else in {}", kFormat, path.string());
+  return state;
+}
+
+void load_checkpoint(const fs::path& folder, const Json& state, const std::string& model, const std::vector<NamedTensor>& tensors) {
+  std::string file_name = fs::path(state["file"].get<std::string>()).filename().string();
+  fs::path path = folder / file_name;
+  std::error_code error;
+  if (!fs::exists(path, error)) path = folder / "checkpoint.safetensors";
+  if (state["model"] != model) {
+    fail(ErrorKind::user, "[checkpoint] expected a checkpoint of the model {}, got one of {} in {}", model,
+         state["model"].get<std::string>(), path.string());
+  }
+  SafetensorsFile file(path);
+  for (const NamedTensor& t : tensors) file.read_into(t.name, t.tensor.dtype(), t.tensor.shape(), target_of(t.tensor));
+  if (file.tensors().size() != tensors.size()) {
+    fail(ErrorKind::user, "[checkpoint] expected {} tensors in {}, got {}. it belongs to another configuration", tensors.size(),
+         path.string(), file.tensors().size());
+  }
+  if (std::string hash = hash_tensors(tensors); state["hash"] != hash) {
+    fail(ErrorKind::user, "[checkpoint] expected tensors with the hash {} in {}, got {}. the file was changed, or is of another step than state.json",
+         state["hash"].get<std::string>(), path.string(), hash);
+  }
+}
+
+namespace {
+
+void check_initial(const SafetensorsFile& file, const std::vector<NamedTensor>& tensors) {
+  std::string where = file.path().string();
+  std::vector<std::string> wanted;
+  for (const NamedTensor& t : tensors) wanted.push_back(t.name);
+  std::sort(wanted.begin(), wanted.end());
+  for (const auto& [name, info] : file.tensors()) {
+    if (name.starts_with(kOptimiserPrefix) || std::binary_search(wanted.begin(), wanted.end(), name)) continue;
+    fail(ErrorKind::user, "[model.init] expected a checkpoint of this model, {} holds '{}', which it does not have. another model.type or other sizes?",
+         where, name);
+  }
+  for (const NamedTensor& t : tensors) {
+    if (!file.has(t.name)) {
+      fail(ErrorKind::user, "[model.init] expected a checkpoint of this model, {} lacks '{}'. another model.type or other sizes?", where, t.name);
+    }
+    const SafetensorsInfo& info = file.info(t.name);
+    std::vector<std::int64_t> shape(t.tensor.shape().begin(), t.tensor.shape().end());
+    if (info.dtype == t.tensor.dtype() && info.shape == shape) continue;
+    fail(ErrorKind::user, "[model.init] expected '{}' as {} {}, {} has {} [{}]", t.name, safetensors_name(t.tensor.dtype()),
+         to_string(t.tensor.shape()), where, info.dtype_name, fmt::join(info.shape, ", "));
+  }
+}
+
+}  // namespace
+
+void load_initial(const fs::path& path, const std::vector<NamedTensor>& tensors) {
+  std::error_code error;
+  fs::path source = path;
+  if (fs::is_directory(path, error)) {
+    auto state = read_state(path);
+    source = path / (state ? fs::path((*state)["file"].get<std::string>()).filename().string() : "checkpoint.safetensors");
+  }
+  SafetensorsFile file(source);
+  check_initial(file, tensors);
+  for (const NamedTensor& t : tensors) file.read_into(t.name, t.tensor.dtype(), t.tensor.shape(), target_of(t.tensor));
+}
+
+}  // namespace reprise

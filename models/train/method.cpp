@@ -1,0 +1,68 @@
+#include "models/train/method.h"
+
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+SegmentOption option_of(const std::string& name) {
+  if (name == "retain") return {ValueOption::retain, StateOption::whole};
+  return {ValueOption::replay, name == "region" ? StateOption::region : StateOption::whole};
+}
+
+/// The first pattern that fits a segment's name decides; without one, the method.
+class PatternPolicy final : public SegmentPolicy {
+ public:
+  PatternPolicy(const std::string& method, const WordMap& patterns) : fallback_(option_of(method)) {
+    for (const auto& [pattern, option] : patterns) patterns_.emplace_back(pattern, option_of(option));
+  }
+  SegmentOption choose(const char* name, std::uint32_t) override {
+    for (const auto& [pattern, option] : patterns_) {
+      if (::fnmatch(pattern.c_str(), name, 0) == 0) return option;
+    }
+    return fallback_;
+  }
+
+ private:
+  SegmentOption fallback_;
+  std::vector<std::pair<std::string, SegmentOption>> patterns_;
+};
+
+void check_method(const Config& config) {
+  const std::string& method = config.get_string("recompute.method");
+  const Words known = {"retain", "whole", "region", "unchecked"};
+  if (std::find(known.begin(), known.end(), method) != known.end()) return;
+  throw config.error_at("recompute.method",
+                        "this build offers retain, whole and region (and unchecked as the negative control). methods that choose "
+                        "per segment need the planner, which it does not have");
+}
+
+void check_patterns(const Config& config, const SegmentMarks& marks) {
+  for (const auto& [pattern, option] : config.get_map("recompute.options")) {
+    bool fits = std::any_of(marks.marked().begin(), marks.marked().end(),
+                            [&p = pattern](const std::string& name) { return ::fnmatch(p.c_str(), name.c_str(), 0) == 0; });
+    if (fits) continue;
+    throw config.error_at_entry("recompute.options", pattern, "expected a pattern that fits a segment; {}",
+                                marks.marked().empty() ? std::string("recompute.segments marks none")
+                                                       : fmt::format("the segments are {}", fmt::join(marks.marked(), ", ")));
+  }
+}
+
+}  // namespace
+
+RecomputeSetup::RecomputeSetup(const Config& config, const SegmentMarks& marks) : method_(config.get_string("recompute.method")) {
+  check_method(config);
+  check_patterns(config, marks);
+  policy_ = std::make_unique<PatternPolicy>(method_, config.get_map("recompute.options"));
+}
+
+void RecomputeSetup::install(Tape& tape, Memory& memory) {
+  tape.set_policy(policy_.get());
+  tape.set_replayer(&replayer_);
+  memory.preserver().set_unchecked(unchecked());
+}
+
+}  // namespace reprise

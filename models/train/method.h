@@ -1,0 +1,31 @@
+// What the keys recompute.* mean for a run: a policy for the tape's segments, and the replayer behind it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "autograd/tape.h"
+#include "models/config/config.h"
+#include "models/layers/segment_marks.h"
+#include "recompute/replay.h"
+
+namespace reprise {
+
+class RecomputeSetup {
+ public:
+  /// Errors (config): a method that needs a planner, a pattern that fits no segment.
+  RecomputeSetup(const Config& config, const SegmentMarks& marks);
+
+  /// Gives the tape its policy and replayer, and the memory its mode of preservation. Both must not outlive this.
+  void install(Tape& tape, Memory& memory);
+  const std::string& method() const { return method_; }
+  /// Whether the gradients are not to be trusted (method unchecked).
+  bool unchecked() const { return method_ == "unchecked"; }
+
+ private:
+  std::string method_;
+  std::unique_ptr<SegmentPolicy> policy_;
+  TraceReplayer replayer_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,15 @@
+// Finding out where a number that is not finite came from: the step's forward is run once more, op by op.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace reprise {
+
+/// Runs the forward of `batch` again and names the first op with a result that is not finite, and an operand of it
+/// that already was not. Effects of the forward happen again: call it only when the run is given up.
+std::string describe_first_not_finite(TrainableModel& model, const Batch& batch, Memory& memory);
+
+}  // namespace reprise

@@ -1,0 +1,63 @@
+#include "models/train/session.h"
+
+#include <sched.h>
+
+#include "core/parallel.h"
+#include "data/cifar100.h"
+#include "data/synthetic.h"
+#include "ops/registry.h"
+
+namespace reprise {
+
+int thread_count_of(const Config& config) {
+  if (auto wanted = static_cast<int>(config.get_int("threads")); wanted > 0) return wanted;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  return std::max(1, CPU_COUNT(&cores));
+}
+
+Dataset load_dataset(const Config& config) {
+  const std::string& path = config.get_string("data.path");
+  if (!path.empty()) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return read_cifar100(path);
+    throw config.error_at("data.path", "no such file or folder. download cifar-100-binary.tar.gz from "
+                          "https://www.cs.toronto.edu/~kriz/cifar.html and give its path, or leave the key empty for synthetic images");
+  }
+  SyntheticOptions options;
+  options.seed = static_cast<std::uint64_t>(config.get_int("data.synthetic.seed"));
+  options.train = config.get_int("data.synthetic.train");
+  options.test = config.get_int("data.synthetic.test");
+  return make_synthetic(options);
+}
+
+namespace {
+
+MemoryOptions memory_options(const Config& config) {
+  MemoryOptions options;
+  options.budget = config.get_bytes("memory.budget").value_or(0);
+  options.poison_freed = config.get_string("guard") == "on";
+  return options;
+}
+
+/// The model is checked before images are read, which may take long.
+std::unique_ptr<TrainableModel> make_ready(const Config& config) {
+  set_thread_count(thread_count_of(config));
+  register_builtin_ops();
+  return make_model(config);
+}
+
+}  // namespace
+
+Session::Session(const Config& config) : config(config), memory(memory_options(config)) {
+  model = make_ready(config);
+  if (auto budget = config.get_bytes("memory.budget"); budget && *budget == 0) {
+    throw config.error_at("memory.budget", "expected room for something, got 0 bytes. leave the key out for no limit");
+  }
+  memory.preserver().set_guard(config.get_string("guard") == "on");
+  data = load_dataset(config);
+  model->allocate(memory);
+}
+
+}  // namespace reprise

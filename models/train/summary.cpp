@@ -1,0 +1,36 @@
+#include "models/train/summary.h"
+
+#include "data/atomic_file.h"
+
+namespace reprise {
+
+Json make_summary(const SummaryInputs& in, const Json& figures) {
+  const RunState& state = in.state;
+  Json summary;
+  summary["config"] = in.config.name();
+  summary["model"] = in.config.get_string("model.type");
+  summary["seed"] = in.config.get_int("seed");
+  summary["threads"] = in.threads;
+  summary["steps"] = state.step;
+  summary["probe"] = {{"top1", nullptr}, {"top5", nullptr}};
+  for (const auto& [key, value] : figures.items()) summary[key] = value;
+  summary["train"] = {{"images_per_second", state.seconds > 0 ? static_cast<double>(state.images) / state.seconds : 0.0},
+                      {"seconds", state.seconds},
+                      {"images", state.images},
+                      {"loss", state.last_loss},
+                      {"epochs", in.config.get_int("train.epochs")},
+                      {"batch", in.config.get_int("train.batch")}};
+  summary["evaluation"] = {{"seconds", in.evaluation_seconds}};
+  summary["memory"] = {{"peak_bytes", state.peak.bytes},
+                       {"peak_by_category", categories_json(state.peak.by_category)},
+                       {"arena_bytes", state.peak.arena_bytes}};
+  Bytes budget = in.config.get_bytes("memory.budget");
+  summary["memory"]["budget_bytes"] = budget ? Json(*budget) : Json(nullptr);
+  summary["plan"] = {{"method", in.method}, {"predicted_peak_bytes", nullptr}};
+  summary["hash"] = {{"parameters", in.hash_parameters}, {"state", in.hash_state}};
+  return summary;
+}
+
+void write_eval(const std::filesystem::path& folder, const Json& report) { write_file_atomically(folder / "eval.json", json_pretty(report)); }
+
+}  // namespace reprise

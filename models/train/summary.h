@@ -1,0 +1,30 @@
+// summary.json and eval.json: the figures of a run as nested objects, and checks that need no folder yet.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "models/config/config.h"
+#include "models/train/run_state.h"
+
+namespace reprise {
+
+struct SummaryInputs {
+  const Config& config;
+  const RunState& state;
+  std::string method;           // of recomputation
+  std::int64_t steps = 0;       // planned
+  int threads = 1;
+  std::string hash_parameters;  // of the trained parameters
+  std::string hash_state;       // of everything in the checkpoint
+  double evaluation_seconds = 0;
+};
+
+/// `figures` are what the model's evaluation returned; their keys join the summary's. The fixed names are all there:
+/// what does not apply is null.
+Json make_summary(const SummaryInputs& inputs, const Json& figures);
+
+/// Replaces eval.json of a run folder in one step. Errors (io).
+void write_eval(const std::filesystem::path& folder, const Json& report);
+
+}  // namespace reprise

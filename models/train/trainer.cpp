@@ -1,0 +1,308 @@
+#include "models/train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "core/interrupt.h"
+#include "core/parallel.h"
+#include "models/eval/features.h"
+#include "models/run/run_folder.h"
+#include "models/train/checkpoint.h"
+#include "models/train/method.h"
+#include "models/train/not_finite.h"
+#include "models/train/optimiser.h"
+#include "models/train/run_state.h"
+#include "models/train/schedule.h"
+#include "models/train/session.h"
+#include "models/train/summary.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+LoaderOptions loader_options(const Session& session) {
+  const Config& config = session.config;
+  LoaderOptions options;
+  options.seed = static_cast<std::uint64_t>(config.get_int("seed"));
+  options.batch = config.get_int("train.batch");
+  options.views = session.model->views();
+  options.prefetch = static_cast<int>(config.get_int("data.prefetch"));
+  options.augment = session.model->augmentation();
+  if (std::int64_t limit = config.get_int("data.limit"); limit > 0) options.limit = limit;
+  return options;
+}
+
+/// A loss or a parameter that is not finite ends the run without an exception's detour through the tape.
+struct Diverged {
+  std::string message;
+};
+
+/// Everything that lives while a run trains.
+class TrainingRun {
+ public:
+  /// Sets everything up; the run folder comes later, so that a mistake leaves none behind.
+  TrainingRun(const Config& config, Progress& progress)
+      : config_(config),
+        progress_(progress),
+        session_(config),
+        marks_(config, session_.model->segment_names()),
+        recompute_(config, marks_),
+        optimiser_(config, *session_.model, session_.memory),
+        loader_(session_.data.train, loader_options(session_), session_.memory.allocator(), session_.memory.observer()),
+        accumulate_(config.get_int("train.accumulate")),
+        steps_(total_steps()),
+        schedule_(config, full_steps(), static_cast<double>(loader_.batches_per_epoch()) / static_cast<double>(accumulate_)),
+        tape_(session_.memory, {.guard = config.get_string("guard") == "on"}) {
+    recompute_.install(tape_, session_.memory);
+    if (const std::string& path = config.get_string("model.init"); !path.empty()) load_initial(path, session_.model->tensors());
+  }
+
+  /// Trains and evaluates; with `resume` from where the folder's run stands.
+  TrainOutcome go(RunFolder& folder, bool resume);
+
+ private:
+  std::int64_t full_steps() const { return config_.get_int("train.epochs") * loader_.batches_per_epoch() / accumulate_; }
+  std::int64_t total_steps() const {
+    std::int64_t most = config_.get_int("train.max_steps");
+    return most > 0 ? std::min(most, full_steps()) : full_steps();
+  }
+  std::vector<NamedTensor> checkpoint_tensors() {
+    std::vector<NamedTensor> all = session_.model->tensors();
+    optimiser_.list(all);
+    return all;
+  }
+  void resume();
+  void announce();
+  bool loop();
+  void one_step();
+  double micro_batch();
+  void log_interval();
+  void show(double images_per_second);
+  void save();
+  TrainOutcome interrupted() const;
+  TrainOutcome finish();
+
+  const Config& config_;
+  RunFolder* folder_ = nullptr;
+  Progress& progress_;
+  Session session_;
+  SegmentMarks marks_;
+  RecomputeSetup recompute_;
+  Optimiser optimiser_;
+  Loader loader_;
+  std::int64_t accumulate_, steps_;
+  Schedule schedule_;
+  Tape tape_;
+  RunState state_;
+  std::int64_t saved_step_ = -1;
+  TimeLeft time_left_;
+};
+
+void remove_partial_files(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".partial") fs::remove(entry.path(), error);
+  }
+}
+
+void TrainingRun::resume() {
+  remove_partial_files(folder_->path());
+  if (auto saved = read_state(folder_->path())) {
+    load_checkpoint(folder_->path(), *saved, session_.model_name(), checkpoint_tensors());
+    state_ = RunState::from_json(*saved, session_.model->streams(), (folder_->path() / "state.json").string());
+    loader_.seek(state_.position);
+    saved_step_ = state_.step;
+    if (saved->contains("threads") && (*saved)["threads"] != thread_count()) {
+      progress_.note(fmt::format("note: the run had {} threads and goes on with {}; its numbers may differ in the last bits from a run "
+                                 "that was never stopped", (*saved)["threads"].get<int>(), thread_count()));
+    }
+  }
+  folder_->metrics().truncate_after(state_.step);
+  time_left_ = TimeLeft(state_.step);
+}
+
+void TrainingRun::announce() {
+  const Dataset& data = session_.data;
+  progress_.note(fmt::format("{}: {} parameters, {} training images ({}), {} steps of {} images, {} threads", session_.model_name(),
+                             session_.model->parameters().element_count(), loader_.images_per_epoch(), data.origin, steps_,
+                             config_.get_int("train.batch") * accumulate_, thread_count()));
+  progress_.note(fmt::format("run folder {}{}", folder_->path().string(),
+                             state_.step > 0 ? fmt::format(", going on after step {}", state_.step) : std::string()));
+  if (recompute_.unchecked()) {
+    std::fprintf(stderr, "warning: recompute.method is unchecked: replays see whatever bytes are there, so the gradients of this run are not to be trusted\n");
+  }
+}
+
+double TrainingRun::micro_batch() {
+  const Batch& batch = loader_.next();
+  Forward forward = session_.model->forward(tape_, batch, marks_);
+  double loss = forward.loss.item();
+  if (!std::isfinite(loss)) {
+    forward = {};
+    tape_.clear();
+    throw Diverged{fmt::format("the loss of step {} is {}: {}", state_.step + 1, loss, describe_first_not_finite(*session_.model, batch, session_.memory))};
+  }
+  tape_.backward(forward.loss);
+  state_.interval.hits += forward.hits.value_or(0);
+  state_.interval.images += batch.size;
+  state_.images += batch.size;
+  forward = {};
+  tape_.clear();
+  return loss;
+}
+
+void TrainingRun::one_step() {
+  auto start = Clock::now();
+  optimiser_.clear_gradients();
+  double loss = 0;
+  for (std::int64_t i = 0; i < accumulate_; ++i) loss += micro_batch();
+  loss /= static_cast<double>(accumulate_);
+  optimiser_.step(state_.step + 1, schedule_(state_.step), accumulate_);
+  session_.model->after_step();
+  ++state_.step;
+  state_.position = loader_.position();
+  state_.last_loss = loss;
+  state_.interval.loss += loss;
+  ++state_.interval.steps;
+  double seconds = seconds_since(start);
+  state_.interval.seconds += seconds;
+  state_.seconds += seconds;
+  state_.peak.include(session_.memory);
+}
+
+void TrainingRun::log_interval() {
+  const Interval& interval = state_.interval;
+  std::int64_t per_epoch = loader_.batches_per_epoch();
+  std::int64_t batches = state_.step * accumulate_;
+  Json line = {{"step", state_.step}, {"epoch", (batches + per_epoch - 1) / per_epoch}, {"loss", interval.loss / static_cast<double>(interval.steps)}};
+  if (config_.get_string("model.type") != "dense_queue" && interval.images > 0) {
+    line["accuracy"] = 100.0 * static_cast<double>(interval.hits) / static_cast<double>(interval.images);
+  }
+  line["lr"] = schedule_(state_.step - 1);
+  line["images_per_second"] = static_cast<double>(interval.images) / std::max(interval.seconds, 1e-9);
+  line["peak_bytes"] = state_.peak.bytes;
+  folder_->metrics().append(line);
+  state_.interval = {};
+}
+
+void TrainingRun::show(double images_per_second) {
+  std::int64_t per_epoch = loader_.batches_per_epoch();
+  ProgressState shown;
+  shown.epoch = (state_.step * accumulate_ + per_epoch - 1) / per_epoch;
+  shown.epochs = config_.get_int("train.epochs");
+  shown.step = state_.step;
+  shown.steps = steps_;
+  shown.loss = state_.last_loss;
+  shown.images_per_second = images_per_second;
+  shown.peak_bytes = state_.peak.bytes;
+  shown.seconds_left = time_left_.seconds(state_.step, steps_);
+  progress_.update(shown);
+}
+
+void TrainingRun::save() {
+  if (saved_step_ == state_.step) return;
+  std::vector<NamedTensor> tensors = checkpoint_tensors();
+  if (const NamedTensor* bad = find_not_finite(tensors)) {
+    throw Diverged{fmt::format("'{}' is not finite after step {}, though the step's loss was", bad->name, state_.step)};
+  }
+  folder_->metrics().sync();
+  Json state = state_.to_json(session_.model->streams());
+  state["seed"] = config_.get_int("seed");
+  state["threads"] = thread_count();
+  save_checkpoint(folder_->path(), state_.step, session_.model_name(), tensors, std::move(state), config_.get_int("train.checkpoints_kept"));
+  saved_step_ = state_.step;
+}
+
+/// True at the end of the training, false when somebody asked to stop.
+bool TrainingRun::loop() {
+  std::int64_t log_every = config_.get_int("train.log_every"), save_every = config_.get_int("train.checkpoint_every");
+  session_.memory.meter().reset_peak();
+  while (state_.step < steps_) {
+    if (stop_requested()) return false;
+    one_step();
+    show(static_cast<double>(state_.interval.images) / std::max(state_.interval.seconds, 1e-9));
+    if (state_.step % log_every == 0 || state_.step == steps_) log_interval();
+    if (save_every > 0 && state_.step % save_every == 0) save();
+  }
+  return true;
+}
+
+TrainOutcome TrainingRun::interrupted() const {
+  return {Ending::interrupted, fmt::format("interrupted after step {} of {}; go on with `reprise train --resume {}`", state_.step, steps_, folder_->path().string()),
+          folder_->path(), {}};
+}
+
+TrainOutcome TrainingRun::finish() {
+  auto start = Clock::now();
+  Json figures = session_.model->evaluate({config_, session_.data, session_.memory, &progress_});
+  progress_.finish();
+  std::vector<NamedTensor> parameters, all = checkpoint_tensors();
+  for (const Parameter* p : session_.model->parameters().parameters()) parameters.push_back({p->name, p->leaf->data});
+  SummaryInputs inputs{config_, state_, recompute_.method(), steps_, thread_count(), hash_tensors(parameters), hash_tensors(all), seconds_since(start)};
+  Json summary = make_summary(inputs, figures);
+  folder_->write_summary(summary);
+  for (const std::string& line : session_.model->describe(figures)) progress_.note(line);
+  progress_.note(fmt::format("{:.1f} images/s, peak {} ({} in the arena); summary in {}", summary["train"]["images_per_second"].get<double>(),
+                             readable_bytes(state_.peak.bytes), readable_bytes(state_.peak.arena_bytes), (folder_->path() / "summary.json").string()));
+  return {Ending::finished, "", folder_->path(), std::move(summary)};
+}
+
+TrainOutcome TrainingRun::go(RunFolder& folder, bool resumed) {
+  folder_ = &folder;
+  if (resumed) resume();
+  announce();
+  try {
+    bool ended = loop();
+    save();
+    if (!ended) return interrupted();
+    progress_.finish();
+    return finish();
+  } catch (const Diverged& diverged) {
+    std::string kept = saved_step_ >= 0 ? fmt::format("the checkpoint of step {} stays", saved_step_) : "there is no checkpoint yet";
+    return {Ending::diverged, fmt::format("[train] {}. {}", diverged.message, kept), folder_->path(), {}};
+  } catch (const EvaluationStopped&) {
+    return interrupted();
+  }
+}
+
+}  // namespace
+
+TrainOutcome train(Config& config, const TrainOptions& options) {
+  return within_budget(config, [&] {
+    Progress progress(options.progress, config.get_int("train.log_every"));
+    TrainingRun run(config, progress);
+    bool resumed = !options.resume.empty();
+    RunFolder folder = resumed ? RunFolder::resume(options.resume, config.get_seconds("run.lock_wait")) : RunFolder::create(config);
+    return run.go(folder, resumed);
+  });
+}
+
+TrainOutcome evaluate_run(const fs::path& folder, const Config& config, ProgressMode mode) {
+  return within_budget(config, [&]() -> TrainOutcome {
+    auto saved = read_state(folder);
+    if (!saved) fail(ErrorKind::user, "[eval] expected a run with a checkpoint, {} has none yet", folder.string());
+    Session session(config);
+    Optimiser optimiser(config, *session.model, session.memory);
+    std::vector<NamedTensor> tensors = session.model->tensors();
+    optimiser.list(tensors);
+    load_checkpoint(folder, *saved, session.model_name(), tensors);
+    Progress progress(mode);
+    try {
+      Json figures = session.model->evaluate({config, session.data, session.memory, &progress});
+      progress.finish();
+      for (const std::string& line : session.model->describe(figures)) progress.note(line);
+      Json report = {{"step", (*saved)["step"]}, {"data", session.data.origin}};
+      report.update(figures);
+      write_eval(folder, report);
+      return {Ending::finished, "", folder, std::move(report)};
+    } catch (const EvaluationStopped&) {
+      return {Ending::interrupted, "interrupted; nothing was changed", folder, {}};
+    }
+  });
+}
+
+}  // namespace reprise
