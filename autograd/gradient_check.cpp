@@ -18,7 +18,8 @@ class GradientCheck {
       : memory_(memory), f_(f), leaves_(std::move(leaves)), options_(options) {
     for (const LeafRef& leaf : leaves_) {
       if (leaf->data.dtype() != DType::f64) {
-        fail(ErrorKind::user, "[check_gradient] expected leaf '{}' in f64, got {}", leaf->name, to_string(leaf->data.dtype()));
+        fail(ErrorKind::user, "[check_gradient] expected leaf '{}' in f64, got {}", leaf->name,
+             to_string(leaf->data.dtype()));
       }
       points_.push_back(leaf->data.to_doubles());
     }
@@ -30,8 +31,10 @@ class GradientCheck {
   GradientCheckResult run() {
     find_gradients();
     for (std::size_t l = 0; l < leaves_.size(); ++l) {
-      if (leaves_[l]->data.size() <= options_.most_elements) check_elements(l);
-      else check_directions(l);
+      if (leaves_[l]->data.size() <= options_.most_elements)
+        check_elements(l);
+      else
+        check_directions(l);
     }
     return result_;
   }
@@ -45,7 +48,8 @@ class GradientCheck {
   void put_back() {
     for (std::size_t i = 0; i < states_.size(); ++i) {
       Storage& storage = options_.states[i].storage();
-      std::memcpy(storage.host_write(Region::span(0, storage.bytes()), "gradient check"), states_[i].data(), states_[i].size());
+      std::memcpy(storage.host_write(Region::span(0, storage.bytes()), "gradient check"), states_[i].data(),
+                  states_[i].size());
     }
     for (std::size_t i = 0; i < positions_.size(); ++i) options_.streams[i]->position = positions_[i];
     for (std::size_t l = 0; l < points_.size(); ++l) leaves_[l]->data.assign_doubles(points_[l], "gradient check");
@@ -73,7 +77,8 @@ class GradientCheck {
     if (value.requires_grad()) tape.backward(value);
     for (const LeafRef& leaf : leaves_) {
       bool empty = leaf->grad_empty || !leaf->grad.defined();
-      gradients_.push_back(empty ? std::vector<double>(static_cast<std::size_t>(leaf->data.size()), 0.0) : leaf->grad.to_doubles());
+      gradients_.push_back(empty ? std::vector<double>(static_cast<std::size_t>(leaf->data.size()), 0.0)
+                                 : leaf->grad.to_doubles());
       leaf->clear_grad();
     }
   }
@@ -111,7 +116,8 @@ class GradientCheck {
     for (int d = 0; d < options_.directions; ++d) {
       double along = 0;
       for (std::size_t i = 0; i < direction.size(); ++i) {
-        direction[i] = philox_word(options_.seed, l, static_cast<std::uint64_t>(d) * direction.size() + i) & 1 ? 1.0 : -1.0;
+        direction[i] =
+            philox_word(options_.seed, l, static_cast<std::uint64_t>(d) * direction.size() + i) & 1 ? 1.0 : -1.0;
         along += direction[i] * gradients_[l][i];
       }
       compare(l, -1, along, difference_quotient(l, direction, options_.step));
@@ -145,8 +151,8 @@ class GradientCheck {
 
 std::string GradientCheckResult::describe() const {
   std::string where = element < 0 ? leaf + " along a direction" : fmt::format("{}[{}]", leaf, element);
-  return fmt::format("{}: backward {:.9g}, central differences {:.9g}, {:.3g} of the tolerance; worst of {}", where, backward,
-                     differences, excess, compared);
+  return fmt::format("{}: backward {:.9g}, central differences {:.9g}, {:.3g} of the tolerance; worst of {}", where,
+                     backward, differences, excess, compared);
 }
 
 GradientCheckResult check_gradient(Memory& memory, const std::function<Value(Tape&)>& f, std::vector<LeafRef> leaves,

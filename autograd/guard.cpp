@@ -69,44 +69,52 @@ bool completes(const Run& run) {
   const GuardBlock& block = *at.block;
   std::string bytes = at.bytes.describe();
   if (*pass) {
-    fail(ErrorKind::internal, "[{}] its backward writes bytes {} of {}. A backward may write to grad(i) and its workspace only.",
-         op.name, bytes, block.name);
+    fail(ErrorKind::internal,
+         "[{}] its backward writes bytes {} of {}. A backward may write to grad(i) and its workspace only.", op.name,
+         bytes, block.name);
   }
   if (block.operand < 0) {
-    fail(ErrorKind::internal, "[{}] writes bytes {} of {}, which is no operand. Hand it to the op and name it in .updates.",
-         op.name, bytes, block.name);
+    fail(ErrorKind::internal,
+         "[{}] writes bytes {} of {}, which is no operand. Hand it to the op and name it in .updates.", op.name, bytes,
+         block.name);
   }
   if (block.operand >= inputs) {
-    fail(ErrorKind::internal, "[{}] writes bytes {} of {}, which .region does not give. Return all bytes that are written from .region.",
+    fail(ErrorKind::internal,
+         "[{}] writes bytes {} of {}, which .region does not give. Return all bytes that are written from .region.",
          op.name, bytes, block.name);
   }
-  fail(ErrorKind::internal, "[{}] writes bytes {} of {}, which .updates does not name. Add it to .updates.", op.name, bytes,
-       block.name);
+  fail(ErrorKind::internal, "[{}] writes bytes {} of {}, which .updates does not name. Add it to .updates.", op.name,
+       bytes, block.name);
 }
 
 [[noreturn]] void fail_undeclared_read(const Op& op, const char* pass, const GuardBlock* block) {
   if (!block) {
-    fail(ErrorKind::internal, "[{}]{} reads bytes that its contract does not name. Name every storage that it reads in .inputs.",
-         op.name, pass);
+    fail(ErrorKind::internal,
+         "[{}]{} reads bytes that its contract does not name. Name every storage that it reads in .inputs.", op.name,
+         pass);
   }
   if (*pass) {
-    fail(ErrorKind::internal, "[{}]{} reads {}, which .saves does not name for the wanted gradients. Add it to .saves.", op.name,
-         pass, block->name);
+    fail(ErrorKind::internal, "[{}]{} reads {}, which .saves does not name for the wanted gradients. Add it to .saves.",
+         op.name, pass, block->name);
   }
   if (block->operand >= 0) {
-    fail(ErrorKind::internal, "[{}] reads bytes of {} outside the region that it declares. Return all bytes that are read from .region.",
+    fail(ErrorKind::internal,
+         "[{}] reads bytes of {} outside the region that it declares. Return all bytes that are read from .region.",
          op.name, block->name);
   }
-  fail(ErrorKind::internal, "[{}] reads {}, which its contract does not name. Hand it to the op and name it in .inputs.", op.name,
+  fail(ErrorKind::internal,
+       "[{}] reads {}, which its contract does not name. Hand it to the op and name it in .inputs.", op.name,
        block->name);
 }
 
 [[noreturn]] void fail_unwritten(const Op& op, const char* pass, const GuardDifference& at) {
   if (*pass) {
-    fail(ErrorKind::internal, "[{}]{} leaves bytes {} of the {} unwritten, or adds to them. Write every element of grad(i), zeros included.",
+    fail(ErrorKind::internal,
+         "[{}]{} leaves bytes {} of the {} unwritten, or adds to them. Write every element of grad(i), zeros included.",
          op.name, pass, at.bytes.describe(), at.block->name);
   }
-  fail(ErrorKind::internal, "[{}] leaves bytes {} of {} unwritten, or computes with what was there. Write every element of each result.",
+  fail(ErrorKind::internal,
+       "[{}] leaves bytes {} of {} unwritten, or computes with what was there. Write every element of each result.",
        op.name, at.bytes.describe(), at.block->name);
 }
 
@@ -117,14 +125,17 @@ void diagnose(GuardFrame& frame, const Op& op, const char* pass, const Run& run)
   frame.reset(0);
   if (differs()) {
     fail(ErrorKind::internal,
-         "[{}]{} gives other bytes when it runs again on the same operands. Draw numbers through .draws and name state in .inputs "
+         "[{}]{} gives other bytes when it runs again on the same operands. Draw numbers through .draws and name state "
+         "in .inputs "
          "or .updates; if it cannot repeat itself, set .nondeterministic.",
          op.name, pass);
   }
   frame.reset(1);
   if (differs()) {
-    fail(ErrorKind::internal, "[{}]{} computes with bytes of its workspace or of its results that nobody has written. Initialise them first.",
-         op.name, pass);
+    fail(
+        ErrorKind::internal,
+        "[{}]{} computes with bytes of its workspace or of its results that nobody has written. Initialise them first.",
+        op.name, pass);
   }
   for (const GuardBlock& block : frame.blocks) {
     frame.reset(0);
@@ -157,7 +168,8 @@ void check_replay_form(GuardFrame& frame, const Op& op, ForwardContext context) 
   frame.reset(0);
   for (GuardBlock& block : frame.blocks) {
     if (block.fresh || block.scratch) continue;
-    for (const Run& run : block.may_write.runs()) fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, 2);
+    for (const Run& run : block.may_write.runs())
+      fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, 2);
   }
   std::vector<std::vector<std::byte>> states;
   for (const GuardBlock& block : frame.blocks) states.emplace_back(block.base, block.base + block.bytes);
@@ -171,11 +183,13 @@ void check_replay_form(GuardFrame& frame, const Op& op, ForwardContext context) 
   }
   frame.restore_before();
   if (moved) {
-    fail(ErrorKind::internal, "[{}] says outputs_ignore_updates, but writes an update in a replay. Write only where writes(i) is true.",
+    fail(ErrorKind::internal,
+         "[{}] says outputs_ignore_updates, but writes an update in a replay. Write only where writes(i) is true.",
          op.name);
   }
   if (other) {
-    fail(ErrorKind::internal, "[{}] says outputs_ignore_updates, but its results change with an update's old bytes. Take the flag away.",
+    fail(ErrorKind::internal,
+         "[{}] says outputs_ignore_updates, but its results change with an update's old bytes. Take the flag away.",
          op.name);
   }
   frame.restore_after();
@@ -204,7 +218,8 @@ void Guard::let_go() {
 void Guard::note_streams(Stream* own) {
   noted_.clear();
   for (Stream* stream : streams_) noted_.emplace_back(stream, stream->position);
-  if (own && std::find(streams_.begin(), streams_.end(), own) == streams_.end()) noted_.emplace_back(own, own->position);
+  if (own && std::find(streams_.begin(), streams_.end(), own) == streams_.end())
+    noted_.emplace_back(own, own->position);
 }
 
 void Guard::check_streams(const Op& op) {
@@ -213,13 +228,15 @@ void Guard::check_streams(const Op& op) {
     std::uint64_t taken = stream->position - position;
     stream->position = position;
     fail(ErrorKind::internal,
-         "[{}] takes {} numbers of stream '{}' by itself. Set .draws, say how many in infer (draws()), and use the range that the "
+         "[{}] takes {} numbers of stream '{}' by itself. Set .draws, say how many in infer (draws()), and use the "
+         "range that the "
          "context gives.",
          op.name, taken, stream->name);
   }
 }
 
-void Guard::forward(const NodeRecord& node, ForwardContext& context, std::span<const GuardOperand> operands, Stream* stream) {
+void Guard::forward(const NodeRecord& node, ForwardContext& context, std::span<const GuardOperand> operands,
+                    Stream* stream) {
   const Op& op = *node.op;
   let_go();
   GuardFrame frame = frame_of(storages_);

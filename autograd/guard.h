@@ -3,8 +3,8 @@
 //
 // Operands and watched storages are copied before the kernel and compared after it (undeclared writes). Then it runs
 // again with all that it may not read filled with NaN, and with results and workspace filled differently: other bytes
-// than before mean an undeclared read, an unwritten result, or nondeterminism. Errors: internal, because a contract that
-// lies is a fault of the op's code; the text says what to declare, and states are as they were before the op.
+// than before mean an undeclared read, an unwritten result, or nondeterminism. Errors: internal, because a contract
+// that lies is a fault of the op's code; the text says what to declare, and states are as they were before the op.
 #pragma once
 
 #include <span>
@@ -20,10 +20,10 @@ class NodeBackward;
 
 /// One operand of a forward: the bytes that stand for its storage, and which of them the contract names.
 struct GuardOperand {
-  int index = 0;                  // as the op numbers operands of this node
+  int index = 0;  // as the op numbers operands of this node
   std::byte* base = nullptr;
   std::int64_t bytes = 0;
-  Region region;                  // read (inputs), read and written (updates); offsets from base
+  Region region;  // read (inputs), read and written (updates); offsets from base
 };
 
 class Guard {

@@ -28,8 +28,10 @@ Region differing(const std::byte* a, const std::byte* b, std::int64_t bytes) {
     if (std::memcmp(a + at, b + at, static_cast<std::size_t>(end - at)) == 0) continue;
     for (std::int64_t i = at; i < end; ++i) {
       if (a[i] == b[i]) continue;
-      if (!runs.empty() && runs.back().hi == i) ++runs.back().hi;
-      else runs.push_back({i, i + 1});
+      if (!runs.empty() && runs.back().hi == i)
+        ++runs.back().hi;
+      else
+        runs.push_back({i, i + 1});
     }
   }
   return Region::from_runs(std::move(runs));
@@ -61,9 +63,7 @@ Region shifted(const Region& region, std::int64_t by) {
   return Region::from_runs(std::move(runs));
 }
 
-Region extent_of(const TensorView& view) {
-  return Region::block(0, view.shape, view.strides, size_of(view.dtype));
-}
+Region extent_of(const TensorView& view) { return Region::block(0, view.shape, view.strides, size_of(view.dtype)); }
 
 GuardBlock& GuardFrame::add(std::byte* base, std::int64_t bytes, std::string name) {
   for (GuardBlock& block : blocks) {
@@ -109,8 +109,10 @@ void GuardFrame::save_after() {
 
 void GuardFrame::reset(int fill) {
   for (GuardBlock& block : blocks) {
-    if (block.fresh || block.scratch) fill_guard_pattern(block.base, block.bytes, block.dtype, fill);
-    else std::memcpy(block.base, block.before.data(), block.before.size());
+    if (block.fresh || block.scratch)
+      fill_guard_pattern(block.base, block.bytes, block.dtype, fill);
+    else
+      std::memcpy(block.base, block.before.data(), block.before.size());
   }
 }
 

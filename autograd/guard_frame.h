@@ -18,8 +18,8 @@ namespace reprise {
 struct GuardBlock {
   std::byte* base = nullptr;
   std::int64_t bytes = 0;
-  std::string name;        // "input x", "storage 'queue'", "result out"
-  int operand = -1;        // operand of the node, -1 for others
+  std::string name;  // "input x", "storage 'queue'", "result out"
+  int operand = -1;  // operand of the node, -1 for others
   DType dtype = DType::f32;
   Region may_read, may_write;
   bool fresh = false;
@@ -60,8 +60,9 @@ class GuardFrame {
   std::optional<GuardDifference> unwritten(int fill) const;
 };
 
-/// Fills with a NaN of a payload that no computation makes but hands on; integers with a large negative number. Patterns 0
-/// and 1 are for memory that a kernel fills in its first and second run, 2 is for bytes that it may not read.
+/// Fills with a NaN of a payload that no computation makes but hands on; integers with a large negative number.
+/// Patterns 0 and 1 are for memory that a kernel fills in its first and second run, 2 is for bytes that it may not
+/// read.
 void fill_guard_pattern(std::byte* to, std::int64_t bytes, DType dtype, int pattern);
 
 /// `region` with all offsets moved.

@@ -19,10 +19,13 @@ using check::CaseRun;
 using check::Outcome;
 using check::RunOptions;
 
-Outcome run(const CheckRow& row, DType dtype, const RunOptions& options = {}) { return CaseRun(row, dtype, options).run(); }
+Outcome run(const CheckRow& row, DType dtype, const RunOptions& options = {}) {
+  return CaseRun(row, dtype, options).run();
+}
 
 /// The first entry of `a` and `b` that differs; empty when none does.
-std::string first_difference(const std::vector<std::pair<std::string, Bytes>>& a, const std::vector<std::pair<std::string, Bytes>>& b) {
+std::string first_difference(const std::vector<std::pair<std::string, Bytes>>& a,
+                             const std::vector<std::pair<std::string, Bytes>>& b) {
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (a[i].second != b[i].second) return a[i].first;
   }
@@ -73,7 +76,8 @@ class Columns {
     report_.findings.push_back({name_, fmt::format("{} ({}), {}: {}", row_.op, row_.label, name_, text)});
   }
 
-  void compare_numbers(const CheckNumbers& got, const CheckNumbers& expected, double relative, double absolute, const char* what) {
+  void compare_numbers(const CheckNumbers& got, const CheckNumbers& expected, double relative, double absolute,
+                       const char* what) {
     for (std::size_t i = 0; i < std::min(got.size(), expected.size()); ++i) {
       if (got[i].size() != expected[i].size()) {
         found("result {}: expected {} elements ({}), got {}", i, expected[i].size(), what, got[i].size());
@@ -87,7 +91,8 @@ class Columns {
         double excess = std::abs(g - e) / (absolute + relative * std::abs(e));
         if (!(excess <= worst)) worst = std::isnan(excess) ? HUGE_VAL : excess, at = k;
       }
-      if (worst > 1) found("result {}, element {}: expected {:.9g} ({}), got {:.9g}", i, at, expected[i][at], what, got[i][at]);
+      if (worst > 1)
+        found("result {}, element {}: expected {:.9g} ({}), got {:.9g}", i, at, expected[i][at], what, got[i][at]);
     }
   }
 
@@ -103,7 +108,8 @@ class Columns {
     CheckNumbers operands;
     for (const auto& item : plain.items()) operands.push_back(item.operand.tensor.to_doubles());
     CheckNumbers expected = row_.reference(operands);
-    if (expected.empty() || expected.size() > f64.numbers.size()) found("the row's reference gives {} results, the op {}", expected.size(), f64.numbers.size());
+    if (expected.empty() || expected.size() > f64.numbers.size())
+      found("the row's reference gives {} results, the op {}", expected.size(), f64.numbers.size());
     compare_numbers(f64.numbers, expected, row_.reference_relative, row_.reference_absolute, "the row's reference");
   }
 
@@ -117,8 +123,10 @@ class Columns {
     options.absolute = row_.gradient_absolute;
     options.tape.default_dtype = DType::f64;
     for (const auto& item : differences.check_case().items()) {
-      if (item.operand.leaf) leaves.push_back(item.operand.leaf);
-      else options.states.push_back(item.operand.tensor);
+      if (item.operand.leaf)
+        leaves.push_back(item.operand.leaf);
+      else
+        options.states.push_back(item.operand.tensor);
     }
     for (const auto& stream : differences.check_case().streams()) options.streams.push_back(stream.get());
     if (leaves.empty() || full.outputs.empty()) return;
@@ -134,12 +142,14 @@ class Columns {
       Outcome alone = run(row_, DType::f64, {.only_leaf = l});
       if (alone.gradients.size() != full.gradients.size()) continue;
       if (alone.gradients[l].second != full.gradients[l].second) {
-        found("the gradient of {} alone has other bytes than with all others wanted. Check .saves of that operand.", leaves[l]->name);
+        found("the gradient of {} alone has other bytes than with all others wanted. Check .saves of that operand.",
+              leaves[l]->name);
       }
     }
   }
 
-  /// A formula that adds to its target: the op applied twice on one tape gives twice the gradient, give or take roundings.
+  /// A formula that adds to its target: the op applied twice on one tape gives twice the gradient, give or take
+  /// roundings.
   void accumulation(const Outcome& once) {
     Outcome twice = run(row_, DType::f64, {.twice = true});
     for (std::size_t i = 0; i < once.gradients.size(); ++i) {
@@ -150,8 +160,10 @@ class Columns {
         std::memcpy(&a, bytes.data() + at, sizeof(a));
         std::memcpy(&b, twice.gradients[i].second.data() + at, sizeof(b));
         if (std::abs(2 * a - b) <= 1e-9 * (1 + std::abs(b))) continue;
-        found("the op applied twice: expected element {} of the gradient of {} to be {}, got {}. Where accumulates(i), add to grad(i).",
-              at / sizeof(double), name, 2 * a, b);
+        found(
+            "the op applied twice: expected element {} of the gradient of {} to be {}, got {}. Where accumulates(i), "
+            "add to grad(i).",
+            at / sizeof(double), name, 2 * a, b);
         return;
       }
     }
@@ -198,7 +210,8 @@ class Columns {
     set_thread_count(1);
     Outcome first = run(row_, DType::f32);
     require_same(first, run(row_, DType::f32), "in a second run");
-    require_same(first, run(row_, DType::f32, {.as_values = true}), "when operands are values whose memory may be taken over");
+    require_same(first, run(row_, DType::f32, {.as_values = true}),
+                 "when operands are values whose memory may be taken over");
     set_thread_count(2);
     Outcome two = run(row_, DType::f32);
     require_same(two, run(row_, DType::f32), "in a second run with 2 threads");
@@ -216,7 +229,8 @@ class Columns {
         Outcome replayed = run(row_, dtype, {.method = method, .mutate = true, .probe_states = true});
         require_same(plain, replayed, fmt::format("in a segment under {}", to_string(method)));
         Outcome values = run(row_, dtype, {.method = method, .mutate = true, .as_values = true, .probe_states = true});
-        require_same(plain, values, fmt::format("in a segment under {}, operands handed over as values", to_string(method)));
+        require_same(plain, values,
+                     fmt::format("in a segment under {}, operands handed over as values", to_string(method)));
       }
     }
   }
@@ -227,8 +241,10 @@ class Columns {
     double bound = row_.ns_per_element * options_.speed_allowance, best = HUGE_VAL;
     for (int attempt = 0; attempt < 4 && !(best <= bound); ++attempt) best = std::min(best, measure());
     report_.ns_per_element = best;
-    if (row_.ns_per_element <= 0) found("expected a bound ns_per_element for the speed column, got none; measured {:.3g}", best);
-    else if (best > bound) found("expected at most {:.3g} ns per element of processor time, got {:.3g}", bound, best);
+    if (row_.ns_per_element <= 0)
+      found("expected a bound ns_per_element for the speed column, got none; measured {:.3g}", best);
+    else if (best > bound)
+      found("expected at most {:.3g} ns per element of processor time, got {:.3g}", bound, best);
   }
 
   /// Forward and backward, the best of eight rounds.

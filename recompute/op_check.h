@@ -16,19 +16,19 @@
 
 namespace reprise {
 
-/// Random values of an operand: uniform in [lo, hi] (of their size only, signs kept, where `away` > 0: at least that far
-/// from zero). Always numbers that f32 can hold, so that an f32 and an f64 case have the same operands.
+/// Random values of an operand: uniform in [lo, hi] (of their size only, signs kept, where `away` > 0: at least that
+/// far from zero). Always numbers that f32 can hold, so that an f32 and an f64 case have the same operands.
 struct CheckFill {
   double lo = -1, hi = 1;
   double away = 0;
 };
 
-/// An operand of a case, as rows use it: x(tape) is handed to the op. By default the leaf, input or state itself; in some
-/// runs a value of the same bytes, whose memory the op may take over.
+/// An operand of a case, as rows use it: x(tape) is handed to the op. By default the leaf, input or state itself; in
+/// some runs a value of the same bytes, whose memory the op may take over.
 class CheckOperand {
  public:
   Arg operator()(Tape& tape) const;
-  LeafRef leaf;    // null unless it wants a gradient
+  LeafRef leaf;  // null unless it wants a gradient
   Tensor tensor;
   std::shared_ptr<bool> as_value;
 };
@@ -37,8 +37,8 @@ class CheckOperand {
 struct CheckOutputs {
   std::vector<Value> values;
   CheckOutputs() = default;
-  CheckOutputs(Value value) : values{std::move(value)} {}                      // NOLINT: rows return what the op returns
-  CheckOutputs(std::vector<Value> several) : values(std::move(several)) {}     // NOLINT
+  CheckOutputs(Value value) : values{std::move(value)} {}                   // NOLINT: rows return what the op returns
+  CheckOutputs(std::vector<Value> several) : values(std::move(several)) {}  // NOLINT
 };
 using CheckApply = std::function<CheckOutputs(Tape&)>;
 
@@ -52,11 +52,15 @@ class CheckCase {
   /// An operand that wants a gradient.
   CheckOperand leaf(const Shape& shape, const CheckFill& fill = {});
   CheckOperand leaf(const Shape& shape, std::vector<double> values);
-  CheckOperand leaf(const Shape& shape, std::initializer_list<double> values) { return leaf(shape, std::vector<double>(values)); }
+  CheckOperand leaf(const Shape& shape, std::initializer_list<double> values) {
+    return leaf(shape, std::vector<double>(values));
+  }
   /// An operand that wants none.
   CheckOperand input(const Shape& shape, const CheckFill& fill = {});
   CheckOperand input(const Shape& shape, std::vector<double> values);
-  CheckOperand input(const Shape& shape, std::initializer_list<double> values) { return input(shape, std::vector<double>(values)); }
+  CheckOperand input(const Shape& shape, std::initializer_list<double> values) {
+    return input(shape, std::vector<double>(values));
+  }
   CheckOperand integers(const Shape& shape, std::vector<double> values, DType dtype = DType::i64);
   /// A storage that ops read and write; compared, mutated and watched by the columns.
   Tensor state(const Shape& shape, const CheckFill& fill = {});
@@ -88,11 +92,11 @@ class CheckCase {
 using CheckNumbers = std::vector<std::vector<double>>;
 
 enum CheckColumn : unsigned {
-  kCheckValue = 1,         // f32 against f64, and f64 against the row's reference
-  kCheckGradient = 2,      // f64 against central differences; each gradient wanted alone
-  kCheckEffects = 4,       // guard: no undeclared read, write or draw
-  kCheckDeterminism = 8,   // again, with another number of threads, and on memory taken over: the same bytes
-  kCheckReplay = 16,       // in a segment, whole and region, all that it reads overwritten before the backward
+  kCheckValue = 1,        // f32 against f64, and f64 against the row's reference
+  kCheckGradient = 2,     // f64 against central differences; each gradient wanted alone
+  kCheckEffects = 4,      // guard: no undeclared read, write or draw
+  kCheckDeterminism = 8,  // again, with another number of threads, and on memory taken over: the same bytes
+  kCheckReplay = 16,      // in a segment, whole and region, all that it reads overwritten before the backward
   kCheckSpeed = 32,
   kCheckAllButSpeed = 31,
 };
@@ -119,8 +123,8 @@ struct CheckFinding {
 
 struct CheckReport {
   std::vector<CheckFinding> findings;
-  Mask wanted = 0;             // declared operands whose gradient was checked
-  double ns_per_element = 0;   // measured, where the speed column ran
+  Mask wanted = 0;            // declared operands whose gradient was checked
+  double ns_per_element = 0;  // measured, where the speed column ran
   bool ok() const { return findings.empty(); }
   std::string describe() const;
 };

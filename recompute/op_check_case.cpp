@@ -39,7 +39,8 @@ CheckOperand CheckCase::leaf(const Shape& shape, const CheckFill& fill) {
 }
 
 CheckOperand CheckCase::leaf(const Shape& shape, std::vector<double> values) {
-  return add(make_tensor(memory_.allocator(), memory_.observer(), dtype_, shape, Category::parameters), true, false, std::move(values));
+  return add(make_tensor(memory_.allocator(), memory_.observer(), dtype_, shape, Category::parameters), true, false,
+             std::move(values));
 }
 
 CheckOperand CheckCase::input(const Shape& shape, const CheckFill& fill) {
@@ -47,11 +48,13 @@ CheckOperand CheckCase::input(const Shape& shape, const CheckFill& fill) {
 }
 
 CheckOperand CheckCase::input(const Shape& shape, std::vector<double> values) {
-  return add(make_tensor(memory_.allocator(), memory_.observer(), dtype_, shape, Category::data), false, false, std::move(values));
+  return add(make_tensor(memory_.allocator(), memory_.observer(), dtype_, shape, Category::data), false, false,
+             std::move(values));
 }
 
 CheckOperand CheckCase::integers(const Shape& shape, std::vector<double> values, DType dtype) {
-  return add(make_tensor(memory_.allocator(), memory_.observer(), dtype, shape, Category::data), false, false, std::move(values));
+  return add(make_tensor(memory_.allocator(), memory_.observer(), dtype, shape, Category::data), false, false,
+             std::move(values));
 }
 
 Tensor CheckCase::state(const Shape& shape, const CheckFill& fill) {
@@ -59,11 +62,14 @@ Tensor CheckCase::state(const Shape& shape, const CheckFill& fill) {
 }
 
 Tensor CheckCase::state(const Shape& shape, std::vector<double> values, DType dtype) {
-  return add(make_tensor(memory_.allocator(), memory_.observer(), dtype, shape, Category::state), false, true, std::move(values)).tensor;
+  return add(make_tensor(memory_.allocator(), memory_.observer(), dtype, shape, Category::state), false, true,
+             std::move(values))
+      .tensor;
 }
 
 Stream& CheckCase::stream() {
-  streams_.push_back(std::make_unique<Stream>(Stream{fmt::format("stream{}", streams_.size()), 11, streams_.size(), 5}));
+  streams_.push_back(
+      std::make_unique<Stream>(Stream{fmt::format("stream{}", streams_.size()), 11, streams_.size(), 5}));
   return *streams_.back();
 }
 

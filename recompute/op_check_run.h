@@ -1,5 +1,5 @@
-// One execution of the case of a check row: with or without a segment, guarded, mutated, with operands as values. Used by
-// the columns of recompute/op_check.cpp only.
+// One execution of the case of a check row: with or without a segment, guarded, mutated, with operands as values. Used
+// by the columns of recompute/op_check.cpp only.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@ using Bytes = std::vector<std::byte>;
 struct RunOptions {
   std::optional<Method> method;  // in a segment under this method; none: no segment
   bool guard = false;
-  bool mutate = false;           // overwrite all operands and states between forward and backward
-  bool as_values = false;        // hand operands over as values
-  bool probe_states = false;     // multiply states, before and after the op, with weights: their bytes become gradients
-  bool twice = false;            // apply the op twice; for ops that keep no state
-  int only_leaf = -1;            // the one leaf that wants a gradient
+  bool mutate = false;        // overwrite all operands and states between forward and backward
+  bool as_values = false;     // hand operands over as values
+  bool probe_states = false;  // multiply states, before and after the op, with weights: their bytes become gradients
+  bool twice = false;         // apply the op twice; for ops that keep no state
+  int only_leaf = -1;         // the one leaf that wants a gradient
   bool backward = true;
 };
 
@@ -47,7 +47,9 @@ class CaseRun {
   Value loss(Tape& tape, std::vector<Value>* outputs);
   Outcome run();
   /// Element i of the weight of output `index`.
-  static double weight_element(std::size_t index, std::size_t i) { return 0.5 + 0.25 * static_cast<double>((i * 7 + index * 3) % 11); }
+  static double weight_element(std::size_t index, std::size_t i) {
+    return 0.5 + 0.25 * static_cast<double>((i * 7 + index * 3) % 11);
+  }
 
  private:
   void meet(Tape& tape, Arg value, Value& sum_so_far);

@@ -67,11 +67,14 @@ TEST_F(GradientCheckTest, StatesAndStreamsArePutBackBeforeEachEvaluation) {
   int calls = 0;
   options.set_up = [&] { ++calls; };
   auto before = state.to_doubles();
-  auto result = check_gradient(memory, [&](Tape& t) {
-    Value y = mul(t, x, state);
-    add_into(t, state, y);  // without putting it back the next evaluation would see other numbers
-    return mul(t, y, uniform(t, stream, {5}, DType::f64));
-  }, {x}, options);
+  auto result = check_gradient(
+      memory,
+      [&](Tape& t) {
+        Value y = mul(t, x, state);
+        add_into(t, state, y);  // without putting it back the next evaluation would see other numbers
+        return mul(t, y, uniform(t, stream, {5}, DType::f64));
+      },
+      {x}, options);
   EXPECT_TRUE(result.ok) << result.describe();
   EXPECT_EQ(state.to_doubles(), before);
   EXPECT_EQ(stream.position, 8u);
@@ -80,12 +83,14 @@ TEST_F(GradientCheckTest, StatesAndStreamsArePutBackBeforeEachEvaluation) {
 
 TEST_F(GradientCheckTest, InPlaceWritesAreDifferentiated) {
   LeafRef x = Leaf::create("x", tensor({4})), v = Leaf::create("v", tensor({4}));
-  auto result = check_gradient(memory, [&](Tape& t) {
-    Value y = copy(t, x);
-    Value square = mul(t, y, y);
-    mul_into(t, y, v);
-    return add(t, square, mul(t, y, y));
-  }, {x, v});
+  auto result = check_gradient(memory,
+                               [&](Tape& t) {
+                                 Value y = copy(t, x);
+                                 Value square = mul(t, y, y);
+                                 mul_into(t, y, v);
+                                 return add(t, square, mul(t, y, y));
+                               },
+                               {x, v});
   EXPECT_TRUE(result.ok) << result.describe();
 }
 

@@ -24,7 +24,8 @@ class GuardTest : public testing::Test {
   }
 
   Tensor tensor(std::vector<double> values) {
-    Tensor made = make_tensor(memory.allocator(), memory.observer(), DType::f32, {static_cast<std::int64_t>(values.size())}, Category::state);
+    Tensor made = make_tensor(memory.allocator(), memory.observer(), DType::f32,
+                              {static_cast<std::int64_t>(values.size())}, Category::state);
     made.assign_doubles(values);
     return made;
   }
@@ -51,7 +52,8 @@ class GuardTest : public testing::Test {
   }
 
   static void expect_says(const std::string& text, std::vector<std::string> parts) {
-    for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in: " << text;
+    for (const std::string& part : parts)
+      EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in: " << text;
   }
 
   Memory memory;
@@ -122,12 +124,14 @@ TEST_F(GuardTest, WritesBeyondTheDeclaredRegionAreFound) {
 }
 
 TEST_F(GuardTest, ReadsBeyondTheDeclaredRegionAreFound) {
-  expect_says(forward_error(lying::kReadsBeyondRegion), {"[reads_beyond_region]", "input x", "outside the region", ".region"});
+  expect_says(forward_error(lying::kReadsBeyondRegion),
+              {"[reads_beyond_region]", "input x", "outside the region", ".region"});
 }
 
 TEST_F(GuardTest, OutputsThatDoNotIgnoreUpdatesAreFound) {
   Tensor counter = tensor({3});
-  expect_says(error_of([&] { tape.apply_one(lying::kOutputFromUpdate, {counter}); }), {"[output_from_update]", "outputs_ignore_updates"});
+  expect_says(error_of([&] { tape.apply_one(lying::kOutputFromUpdate, {counter}); }),
+              {"[output_from_update]", "outputs_ignore_updates"});
   EXPECT_EQ(counter.to_doubles(), std::vector<double>{3});
 }
 
@@ -136,12 +140,14 @@ TEST_F(GuardTest, ASaveTooFewNamesTheOperand) {
 }
 
 TEST_F(GuardTest, AGradientNotFilledNamesItsBytes) {
-  expect_says(backward_error(lying::kGradientNotFilled), {"[gradient_not_filled]", "bytes [0, 4) of the gradient of input x", "grad(i)"});
+  expect_says(backward_error(lying::kGradientNotFilled),
+              {"[gradient_not_filled]", "bytes [0, 4) of the gradient of input x", "grad(i)"});
 }
 
 TEST_F(GuardTest, ABackwardThatWritesElsewhereIsFoundAndUndone) {
   expose_queue();
-  expect_says(backward_error(lying::kBackwardWritesHidden), {"[backward_writes_hidden]", "bytes [0, 4)", "storage 'queue'"});
+  expect_says(backward_error(lying::kBackwardWritesHidden),
+              {"[backward_writes_hidden]", "bytes [0, 4)", "storage 'queue'"});
   EXPECT_EQ(queue.to_doubles(), (std::vector<double>{10, 20, 30, 40}));
 }
 

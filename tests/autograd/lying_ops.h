@@ -32,8 +32,14 @@ inline void honest_backward(BackwardContext& c) {
 }
 
 inline Op op_named(const char* name) {
-  return {.name = name, .about = "twice x, with a contract that lies", .inputs = {"x"}, .outputs = {"y"}, .saves = {{"x", {}}},
-          .infer = infer, .forward = honest_forward, .backward = honest_backward};
+  return {.name = name,
+          .about = "twice x, with a contract that lies",
+          .inputs = {"x"},
+          .outputs = {"y"},
+          .saves = {{"x", {}}},
+          .infer = infer,
+          .forward = honest_forward,
+          .backward = honest_backward};
 }
 
 inline Op with_forward(const char* name, void (*forward)(ForwardContext&)) {
@@ -83,7 +89,8 @@ inline const Op kSavesTooFew = [] {
   };
   op.backward = [](BackwardContext& c) {
     dispatch_float(c.grad_out(0).dtype, [&]<class T>() {
-      for (std::int64_t i = 0; i < c.grad(0).size(); ++i) c.grad(0).as<T>()[i] = 2 * c.in(0).as<T>()[i] * c.grad_out(0).as<T>()[i];
+      for (std::int64_t i = 0; i < c.grad(0).size(); ++i)
+        c.grad(0).as<T>()[i] = 2 * c.in(0).as<T>()[i] * c.grad_out(0).as<T>()[i];
     });
   };
   return op;
@@ -106,13 +113,17 @@ inline const Op kWrongGradient = with_backward("wrong_gradient", [](BackwardCont
 
 /// Writes rows 0 and 2 of its update, and says that it writes row 0 only.
 inline const Op kRegionTooSmall = [] {
-  Op op{.name = "region_too_small", .about = "adds one to two elements", .inputs = {}, .updates = {"to"},
+  Op op{.name = "region_too_small",
+        .about = "adds one to two elements",
+        .inputs = {},
+        .updates = {"to"},
         .infer = [](InferContext&) {},
-        .forward = [](ForwardContext& c) {
-          dispatch_float(c.update(0).dtype, [&]<class T>() {
-            if (c.writes(0)) c.update(0).as<T>()[0] += 1, c.update(0).as<T>()[2] += 1;
-          });
-        }};
+        .forward =
+            [](ForwardContext& c) {
+              dispatch_float(c.update(0).dtype, [&]<class T>() {
+                if (c.writes(0)) c.update(0).as<T>()[0] += 1, c.update(0).as<T>()[2] += 1;
+              });
+            }};
   op.region = [](const RegionContext& c, int index) {
     std::int64_t item = size_of(c.operand(index).dtype());
     return Region::span(0, item);
@@ -127,15 +138,20 @@ inline const Op kReadsBeyondRegion = [] {
 }();
 /// Its output is the counter's old number, though it says that outputs ignore updates.
 inline const Op kOutputFromUpdate = [] {
-  Op op{.name = "output_from_update", .about = "a counter", .inputs = {}, .updates = {"to"}, .outputs = {"y"},
+  Op op{.name = "output_from_update",
+        .about = "a counter",
+        .inputs = {},
+        .updates = {"to"},
+        .outputs = {"y"},
         .outputs_ignore_updates = true,
         .infer = [](InferContext& c) { c.result(0, c.dtype(0), c.shape(0)); },
-        .forward = [](ForwardContext& c) {
-          dispatch_float(c.update(0).dtype, [&]<class T>() {
-            c.out(0).as<T>()[0] = c.update(0).as<T>()[0];
-            if (c.writes(0)) c.update(0).as<T>()[0] += 1;
-          });
-        }};
+        .forward =
+            [](ForwardContext& c) {
+              dispatch_float(c.update(0).dtype, [&]<class T>() {
+                c.out(0).as<T>()[0] = c.update(0).as<T>()[0];
+                if (c.writes(0)) c.update(0).as<T>()[0] += 1;
+              });
+            }};
   return op;
 }();
 

@@ -15,10 +15,10 @@ namespace reprise::walk {
 
 std::vector<CheckRow> arithmetic_rows();
 std::vector<CheckRow> unary_rows();
-std::vector<CheckRow> choice_rows();     // compare, select, cast
-std::vector<CheckRow> reduce_rows();     // reductions, softmax
+std::vector<CheckRow> choice_rows();  // compare, select, cast
+std::vector<CheckRow> reduce_rows();  // reductions, softmax
 std::vector<CheckRow> shape_rows();
-std::vector<CheckRow> index_rows();      // rows picked and written by index, queues
+std::vector<CheckRow> index_rows();  // rows picked and written by index, queues
 std::vector<CheckRow> state_rows();
 std::vector<CheckRow> draw_rows();
 std::vector<CheckRow> matmul_rows();

@@ -27,13 +27,14 @@ const Binary kBinaries[] = {
 constexpr CheckFill kAwayFromZero{-2, 2, 0.3};
 
 CheckRow pair_row(const Binary& op, std::string label, Shape a, Shape b) {
-  return row(op.name, std::move(label),
-             [=](CheckCase& c) -> CheckApply {
-               auto x = op.differentiable ? c.leaf(a, kAwayFromZero) : c.input(a, kAwayFromZero);
-               auto y = op.differentiable ? c.leaf(b, kAwayFromZero) : c.input(b, kAwayFromZero);
-               return [=](Tape& t) { return op.apply(t, x(t), y(t)); };
-             },
-             each2(a, b, op.reference));
+  return row(
+      op.name, std::move(label),
+      [=](CheckCase& c) -> CheckApply {
+        auto x = op.differentiable ? c.leaf(a, kAwayFromZero) : c.input(a, kAwayFromZero);
+        auto y = op.differentiable ? c.leaf(b, kAwayFromZero) : c.input(b, kAwayFromZero);
+        return [=](Tape& t) { return op.apply(t, x(t), y(t)); };
+      },
+      each2(a, b, op.reference));
 }
 
 CheckRow strided_row(const Binary& op) {
@@ -45,13 +46,14 @@ CheckRow strided_row(const Binary& op) {
 }
 
 CheckRow integer_row(const Binary& op) {
-  return row(op.name, "integers",
-             [=](CheckCase& c) -> CheckApply {
-               auto x = c.integers({2, 3}, {7, -7, 0, 5, -1, 12});
-               auto y = c.integers({3}, {3, -4, 5});
-               return [=](Tape& t) { return op.apply(t, x(t), y(t)); };
-             },
-             each2({2, 3}, {3}, op.reference));
+  return row(
+      op.name, "integers",
+      [=](CheckCase& c) -> CheckApply {
+        auto x = c.integers({2, 3}, {7, -7, 0, 5, -1, 12});
+        auto y = c.integers({3}, {3, -4, 5});
+        return [=](Tape& t) { return op.apply(t, x(t), y(t)); };
+      },
+      each2({2, 3}, {3}, op.reference));
 }
 
 }  // namespace

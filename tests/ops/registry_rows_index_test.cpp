@@ -29,31 +29,35 @@ Reference gathered(std::size_t width) {
 }
 
 void pick_rows(std::vector<CheckRow>& rows) {
-  rows.push_back(row("gather_rows", "a table, an index twice",
-                     [](CheckCase& c) -> CheckApply {
-                       auto table = c.leaf({5, 3});
-                       auto index = c.integers({4}, {4, 0, 4, 2});
-                       return [=](Tape& t) { return gather_rows(t, table(t), index(t)); };
-                     },
-                     gathered(3)));
-  rows.push_back(row("gather_rows", "wrapped, i32, a matrix of indices",
-                     [](CheckCase& c) -> CheckApply {
-                       auto table = c.leaf({4, 2});
-                       auto index = c.integers({2, 3}, {-1, 0, 5, 3, -6, 2}, DType::i32);
-                       return [=](Tape& t) { return gather_rows(t, table(t), index(t), true); };
-                     },
-                     gathered(2)));
-  rows.push_back(row("gather_rows", "a vector of states",
-                     [](CheckCase& c) -> CheckApply {
-                       Tensor table = c.state({6});
-                       auto index = c.integers({3}, {5, 1, 3});
-                       return [=](Tape& t) { return gather_rows(t, table, index(t)); };
-                     }));
-  rows.push_back(row("gather_rows", "an embedding", [](CheckCase& c) -> CheckApply {
-    auto table = c.leaf({7, 4});
-    auto index = c.integers({5}, {6, 0, 0, 3, 6});
-    return [=](Tape& t) { return embedding(t, table(t), index(t)); };
-  }, gathered(4)));
+  rows.push_back(row(
+      "gather_rows", "a table, an index twice",
+      [](CheckCase& c) -> CheckApply {
+        auto table = c.leaf({5, 3});
+        auto index = c.integers({4}, {4, 0, 4, 2});
+        return [=](Tape& t) { return gather_rows(t, table(t), index(t)); };
+      },
+      gathered(3)));
+  rows.push_back(row(
+      "gather_rows", "wrapped, i32, a matrix of indices",
+      [](CheckCase& c) -> CheckApply {
+        auto table = c.leaf({4, 2});
+        auto index = c.integers({2, 3}, {-1, 0, 5, 3, -6, 2}, DType::i32);
+        return [=](Tape& t) { return gather_rows(t, table(t), index(t), true); };
+      },
+      gathered(2)));
+  rows.push_back(row("gather_rows", "a vector of states", [](CheckCase& c) -> CheckApply {
+    Tensor table = c.state({6});
+    auto index = c.integers({3}, {5, 1, 3});
+    return [=](Tape& t) { return gather_rows(t, table, index(t)); };
+  }));
+  rows.push_back(row(
+      "gather_rows", "an embedding",
+      [](CheckCase& c) -> CheckApply {
+        auto table = c.leaf({7, 4});
+        auto index = c.integers({5}, {6, 0, 0, 3, 6});
+        return [=](Tape& t) { return embedding(t, table(t), index(t)); };
+      },
+      gathered(4)));
   rows.push_back(timed("gather_rows", [](CheckCase& c) -> CheckApply {
     auto table = c.leaf({700, 100});
     Numbers index(500);
@@ -61,17 +65,18 @@ void pick_rows(std::vector<CheckRow>& rows) {
     auto rows = c.integers({500}, index);
     return [=](Tape& t) { return gather_rows(t, table(t), rows(t)); };
   }));
-  rows.push_back(row("scatter_add_rows", "indices that repeat",
-                     [](CheckCase& c) -> CheckApply {
-                       auto source = c.leaf({4, 2});
-                       auto index = c.integers({4}, {2, 0, 2, 2});
-                       return [=](Tape& t) { return scatter_add_rows(t, source(t), index(t), 4); };
-                     },
-                     [](const CheckNumbers& in) {
-                       Numbers out(8, 0.0);
-                       for (std::size_t i = 0; i < 8; ++i) out[static_cast<std::size_t>(in[1][i / 2]) * 2 + i % 2] += in[0][i];
-                       return CheckNumbers{out};
-                     }));
+  rows.push_back(row(
+      "scatter_add_rows", "indices that repeat",
+      [](CheckCase& c) -> CheckApply {
+        auto source = c.leaf({4, 2});
+        auto index = c.integers({4}, {2, 0, 2, 2});
+        return [=](Tape& t) { return scatter_add_rows(t, source(t), index(t), 4); };
+      },
+      [](const CheckNumbers& in) {
+        Numbers out(8, 0.0);
+        for (std::size_t i = 0; i < 8; ++i) out[static_cast<std::size_t>(in[1][i / 2]) * 2 + i % 2] += in[0][i];
+        return CheckNumbers{out};
+      }));
   rows.push_back(row("scatter_add_rows", "wrapped scalars", [](CheckCase& c) -> CheckApply {
     auto source = c.leaf({3});
     auto index = c.integers({3}, {-1, 0, 4});
@@ -114,40 +119,43 @@ Reference written(double (*f)(double, double)) {
 
 std::vector<CheckRow> rows_of(const RowWriter& op) {
   std::vector<CheckRow> rows;
-  rows.push_back(row(op.name, "rows of a state",
-                     [=](CheckCase& c) -> CheckApply {
-                       Tensor to = c.state({5, 2});
-                       auto index = c.integers({3}, {4, 0, 2});
-                       auto value = c.leaf({3, 2});
-                       return [=](Tape& t) {
-                         op.apply(t, to, index(t), value(t), false);
-                         return CheckOutputs();
-                       };
-                     },
-                     written(op.reference)));
-  rows.push_back(row(op.name, "one row for all, wrapped",
-                     [=](CheckCase& c) -> CheckApply {
-                       Tensor to = c.state({5, 2});
-                       auto index = c.integers({2}, {-1, 6});
-                       auto value = c.input({2});
-                       return [=](Tape& t) {
-                         op.apply(t, to, index(t), value(t), true);
-                         return CheckOutputs();
-                       };
-                     },
-                     written(op.reference)));
-  rows.push_back(row(op.name, "a value in place",
-                     [=](CheckCase& c) -> CheckApply {
-                       auto to = c.leaf({4, 2});
-                       auto index = c.integers({2}, {3, 1});
-                       auto value = c.leaf({2, 2});
-                       return [=](Tape& t) {
-                         Value y = copy(t, to(t));
-                         op.apply(t, y, index(t), value(t), false);
-                         return CheckOutputs(y);
-                       };
-                     },
-                     written(op.reference)));
+  rows.push_back(row(
+      op.name, "rows of a state",
+      [=](CheckCase& c) -> CheckApply {
+        Tensor to = c.state({5, 2});
+        auto index = c.integers({3}, {4, 0, 2});
+        auto value = c.leaf({3, 2});
+        return [=](Tape& t) {
+          op.apply(t, to, index(t), value(t), false);
+          return CheckOutputs();
+        };
+      },
+      written(op.reference)));
+  rows.push_back(row(
+      op.name, "one row for all, wrapped",
+      [=](CheckCase& c) -> CheckApply {
+        Tensor to = c.state({5, 2});
+        auto index = c.integers({2}, {-1, 6});
+        auto value = c.input({2});
+        return [=](Tape& t) {
+          op.apply(t, to, index(t), value(t), true);
+          return CheckOutputs();
+        };
+      },
+      written(op.reference)));
+  rows.push_back(row(
+      op.name, "a value in place",
+      [=](CheckCase& c) -> CheckApply {
+        auto to = c.leaf({4, 2});
+        auto index = c.integers({2}, {3, 1});
+        auto value = c.leaf({2, 2});
+        return [=](Tape& t) {
+          Value y = copy(t, to(t));
+          op.apply(t, y, index(t), value(t), false);
+          return CheckOutputs(y);
+        };
+      },
+      written(op.reference)));
   rows.push_back(row(op.name, "a value whose old bytes are owed", [=](CheckCase& c) -> CheckApply {
     auto to = c.leaf({4, 2});
     auto index = c.integers({1}, {2});

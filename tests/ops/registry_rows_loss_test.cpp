@@ -18,7 +18,8 @@ Build cross_entropy(std::int64_t n, std::int64_t classes) {
   return [=](CheckCase& c) -> CheckApply {
     auto logits = c.leaf({n, classes}, CheckFill{-3, 3});
     Numbers labels(static_cast<std::size_t>(n));
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<double>(i * 5 % static_cast<std::size_t>(classes));
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      labels[i] = static_cast<double>(i * 5 % static_cast<std::size_t>(classes));
     auto target = c.integers({n}, labels);
     return [=](Tape& t) { return softmax_cross_entropy(t, logits(t), target(t)); };
   };
@@ -29,7 +30,8 @@ Reference cross_entropy_reference(std::size_t classes) {
     double loss = 0;
     for (std::size_t r = 0; r < in[1].size(); ++r) {
       const double* row = in[0].data() + r * classes;
-      loss += (logsumexp_of(row, classes) - row[static_cast<std::size_t>(in[1][r])]) / static_cast<double>(in[1].size());
+      loss +=
+          (logsumexp_of(row, classes) - row[static_cast<std::size_t>(in[1][r])]) / static_cast<double>(in[1].size());
     }
     return CheckNumbers{{loss}};
   };
@@ -74,13 +76,14 @@ std::vector<CheckRow> loss_rows() {
   std::vector<CheckRow> rows;
   rows.push_back(row("softmax_cross_entropy", "a batch", cross_entropy(4, 6), cross_entropy_reference(6)));
   rows.push_back(row("softmax_cross_entropy", "one class", cross_entropy(3, 1), cross_entropy_reference(1)));
-  rows.push_back(row("softmax_cross_entropy", "logits whose exponential overflows",
-                     [](CheckCase& c) -> CheckApply {
-                       auto logits = c.leaf({1, 3}, {1000, 998, -1000});
-                       auto labels = c.integers({1}, {1});
-                       return [=](Tape& t) { return softmax_cross_entropy(t, logits(t), labels(t)); };
-                     },
-                     cross_entropy_reference(3)));
+  rows.push_back(row(
+      "softmax_cross_entropy", "logits whose exponential overflows",
+      [](CheckCase& c) -> CheckApply {
+        auto logits = c.leaf({1, 3}, {1000, 998, -1000});
+        auto labels = c.integers({1}, {1});
+        return [=](Tape& t) { return softmax_cross_entropy(t, logits(t), labels(t)); };
+      },
+      cross_entropy_reference(3)));
   rows.back().gradient_relative = 1e-5;
   rows.push_back(timed("softmax_cross_entropy", cross_entropy(700, 100)));
   rows.push_back(row("info_nce", "a queue", contrastive(3, 4, 5), contrastive_reference(4)));

@@ -8,7 +8,8 @@ namespace {
 using Numbers = std::vector<double>;
 
 /// Element (r, c) of matrix `batch` of `x`, stored [rows, columns], or transposed.
-double element(const Numbers& x, std::size_t batch, std::size_t rows, std::size_t columns, bool transposed, std::size_t r, std::size_t c) {
+double element(const Numbers& x, std::size_t batch, std::size_t rows, std::size_t columns, bool transposed,
+               std::size_t r, std::size_t c) {
   return x[batch * rows * columns + (transposed ? c * rows + r : r * columns + c)];
 }
 
@@ -19,7 +20,8 @@ Reference product(std::size_t batches, std::size_t m, std::size_t k, std::size_t
       for (std::size_t i = 0; i < m; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
           double sum = 0;
-          for (std::size_t l = 0; l < k; ++l) sum += element(in[0], b, m, k, ta, i, l) * element(in[1], b, k, n, tb, l, j);
+          for (std::size_t l = 0; l < k; ++l)
+            sum += element(in[0], b, m, k, ta, i, l) * element(in[1], b, k, n, tb, l, j);
           out.push_back(sum);
         }
       }
@@ -73,14 +75,17 @@ std::vector<CheckRow> matmul_rows() {
   for (int way = 0; way < 4; ++way) {
     bool ta = way & 1, tb = way & 2;
     std::string label = std::string(ta ? "a transposed" : "a") + (tb ? ", b transposed" : ", b");
-    rows.push_back(row("matmul", label, multiplied(ta ? Shape{4, 3} : Shape{3, 4}, tb ? Shape{5, 4} : Shape{4, 5}, ta, tb),
+    rows.push_back(row("matmul", label,
+                       multiplied(ta ? Shape{4, 3} : Shape{3, 4}, tb ? Shape{5, 4} : Shape{4, 5}, ta, tb),
                        product(1, 3, 4, 5, ta, tb)));
     rows.push_back(row("matmul", label + ", batched",
                        multiplied(ta ? Shape{2, 4, 3} : Shape{2, 3, 4}, tb ? Shape{2, 5, 4} : Shape{2, 4, 5}, ta, tb),
                        product(2, 3, 4, 5, ta, tb)));
   }
-  rows.push_back(row("matmul", "one row times one column", multiplied({1, 7}, {7, 1}, false, false), product(1, 1, 7, 1, false, false)));
-  rows.push_back(row("matmul", "beyond one tile", multiplied({37, 65}, {65, 33}, false, false), product(1, 37, 65, 33, false, false)));
+  rows.push_back(row("matmul", "one row times one column", multiplied({1, 7}, {7, 1}, false, false),
+                     product(1, 1, 7, 1, false, false)));
+  rows.push_back(row("matmul", "beyond one tile", multiplied({37, 65}, {65, 33}, false, false),
+                     product(1, 37, 65, 33, false, false)));
   loosened(rows.back());
   rows.push_back(timed("matmul", multiplied({128, 256}, {256, 128}, false, false)));
   rows.push_back(row("linear", "with bias", linear_of({4, 3}, 5, true), layer(4, 3, 5, true)));

@@ -16,9 +16,9 @@ struct Norm {
   bool training;
 };
 const Norm kNorms[] = {
-    {"batch_norm", After::nothing, true},       {"batch_norm_relu", After::relu, true},
-    {"batch_norm_add_relu", After::add_relu, true},  {"batch_norm_eval", After::nothing, false},
-    {"batch_norm_eval_relu", After::relu, false},    {"batch_norm_eval_add_relu", After::add_relu, false},
+    {"batch_norm", After::nothing, true},           {"batch_norm_relu", After::relu, true},
+    {"batch_norm_add_relu", After::add_relu, true}, {"batch_norm_eval", After::nothing, false},
+    {"batch_norm_eval_relu", After::relu, false},   {"batch_norm_eval_add_relu", After::add_relu, false},
 };
 
 Build normed(const Norm& op, Shape shape, BatchNormOptions options = {}) {
@@ -49,7 +49,8 @@ Reference norm_reference(const Norm& op, std::size_t channels, double momentum, 
       if (op.training) {
         m = v = 0;
         for (std::size_t r = 0; r < rows; ++r) m += in[0][r * channels + c] / static_cast<double>(rows);
-        for (std::size_t r = 0; r < rows; ++r) v += std::pow(in[0][r * channels + c] - m, 2) / static_cast<double>(rows);
+        for (std::size_t r = 0; r < rows; ++r)
+          v += std::pow(in[0][r * channels + c] - m, 2) / static_cast<double>(rows);
         mean[c] = (1 - momentum) * in[3][c] + momentum * m;
         var[c] = (1 - momentum) * in[4][c] + momentum * v * static_cast<double>(rows) / static_cast<double>(rows - 1);
       }
@@ -95,7 +96,8 @@ Reference layer_reference(std::size_t n) {
       double m = 0, v = 0;
       for (std::size_t i = 0; i < n; ++i) m += in[0][r * n + i] / static_cast<double>(n);
       for (std::size_t i = 0; i < n; ++i) v += std::pow(in[0][r * n + i] - m, 2) / static_cast<double>(n);
-      for (std::size_t i = 0; i < n; ++i) y[r * n + i] = (in[0][r * n + i] - m) / std::sqrt(v + 1e-5) * in[1][i] + in[2][i];
+      for (std::size_t i = 0; i < n; ++i)
+        y[r * n + i] = (in[0][r * n + i] - m) / std::sqrt(v + 1e-5) * in[1][i] + in[2][i];
     }
     return CheckNumbers{y};
   };
@@ -130,12 +132,15 @@ std::vector<CheckRow> normalize_rows() {
   rows.push_back(timed("layer_norm", layered({700, 100})));
   rows.push_back(row("l2_normalize", "a matrix", unit_length({3, 5}), unit_reference(5)));
   rows.push_back(row("l2_normalize", "a vector", unit_length({7}), unit_reference(7)));
-  rows.push_back(row("l2_normalize", "a zero row",
-                     [](CheckCase& c) -> CheckApply {
-                       auto x = c.input({2, 2}, {0, 0, 3, 4});
-                       return [=](Tape& t) { return l2_normalize(t, x(t)); };
-                     },
-                     [](const CheckNumbers&) { return CheckNumbers{{0, 0, 0.6, 0.8}}; }));
+  rows.push_back(row(
+      "l2_normalize", "a zero row",
+      [](CheckCase& c) -> CheckApply {
+        auto x = c.input({2, 2}, {0, 0, 3, 4});
+        return [=](Tape& t) { return l2_normalize(t, x(t)); };
+      },
+      [](const CheckNumbers&) {
+        return CheckNumbers{{0, 0, 0.6, 0.8}};
+      }));
   rows.push_back(timed("l2_normalize", unit_length({700, 100})));
   return rows;
 }

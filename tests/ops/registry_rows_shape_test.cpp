@@ -35,9 +35,8 @@ Value last_column(Tape& t, Arg x) { return slice(t, std::move(x), 1, -1, 3); }
 void view_rows(std::vector<CheckRow>& rows) {
   rows.push_back(row("reshape", "an inferred extent", viewed({3, 4}, reshaped), identity()));
   rows.push_back(row("reshape", "an output that is the view itself", plain({3, 4}, reshaped), identity()));
-  rows.push_back(row("reshape", "of a transposed view", viewed({3, 4}, [](Tape& t, Arg x) {
-                       return reshape(t, transpose(t, std::move(x)), {12});
-                     }),
+  rows.push_back(row("reshape", "of a transposed view",
+                     viewed({3, 4}, [](Tape& t, Arg x) { return reshape(t, transpose(t, std::move(x)), {12}); }),
                      [](const CheckNumbers& in) {
                        std::vector<double> out;
                        for (std::size_t i = 0; i < 12; ++i) out.push_back(in[0][i % 3 * 4 + i / 3]);
@@ -63,12 +62,13 @@ void view_rows(std::vector<CheckRow>& rows) {
 }
 
 void stop_rows(std::vector<CheckRow>& rows) {
-  rows.push_back(row("stop_gradient", "half of a product",
-                     [](CheckCase& c) -> CheckApply {
-                       auto x = c.input({5});
-                       return [=](Tape& t) { return copy(t, stop_gradient(t, x(t))); };
-                     },
-                     identity()));
+  rows.push_back(row(
+      "stop_gradient", "half of a product",
+      [](CheckCase& c) -> CheckApply {
+        auto x = c.input({5});
+        return [=](Tape& t) { return copy(t, stop_gradient(t, x(t))); };
+      },
+      identity()));
   rows.push_back(timed("stop_gradient", [](CheckCase& c) -> CheckApply {
     auto x = c.input({70000});
     return [=](Tape& t) { return copy(t, stop_gradient(t, x(t))); };
@@ -97,13 +97,16 @@ void copy_rows(std::vector<CheckRow>& rows) {
     const auto &a = in[0], &b = in[1];
     return CheckNumbers{{a[0], a[1], b[0], a[0], a[1], a[2], a[3], b[1], a[2], a[3]}};
   }));
-  rows.push_back(row("concat", "one part", [](CheckCase& c) -> CheckApply {
-    auto x = c.leaf({4});
-    return [=](Tape& t) {
-      Arg part = x(t);
-      return concat(t, std::span(&part, 1));
-    };
-  }, identity()));
+  rows.push_back(row(
+      "concat", "one part",
+      [](CheckCase& c) -> CheckApply {
+        auto x = c.leaf({4});
+        return [=](Tape& t) {
+          Arg part = x(t);
+          return concat(t, std::span(&part, 1));
+        };
+      },
+      identity()));
   rows.push_back(row("concat", "integers", [](CheckCase& c) -> CheckApply {
     auto x = c.integers({2}, {1, 2});
     return [=](Tape& t) {
@@ -111,12 +114,17 @@ void copy_rows(std::vector<CheckRow>& rows) {
       return concat(t, parts);
     };
   }));
-  rows.push_back(row("copy", "a matrix", plain({3, 4}, [](Tape& t, Arg x) { return copy(t, std::move(x)); }), identity()));
-  rows.push_back(row("copy", "a transposed view", plain({3, 4}, [](Tape& t, Arg x) { return copy(t, transpose(t, std::move(x))); })));
-  rows.push_back(row("copy", "bytes", [](CheckCase& c) -> CheckApply {
-    auto x = c.integers({4}, {0, 255, 7, 1}, DType::u8);
-    return [=](Tape& t) { return copy(t, x(t)); };
-  }, identity()));
+  rows.push_back(
+      row("copy", "a matrix", plain({3, 4}, [](Tape& t, Arg x) { return copy(t, std::move(x)); }), identity()));
+  rows.push_back(row("copy", "a transposed view",
+                     plain({3, 4}, [](Tape& t, Arg x) { return copy(t, transpose(t, std::move(x))); })));
+  rows.push_back(row(
+      "copy", "bytes",
+      [](CheckCase& c) -> CheckApply {
+        auto x = c.integers({4}, {0, 255, 7, 1}, DType::u8);
+        return [=](Tape& t) { return copy(t, x(t)); };
+      },
+      identity()));
   rows.push_back(timed("concat", joined({300, 100}, {100, 100}, 0)));
   rows.push_back(timed("copy", plain({70000}, [](Tape& t, Arg x) { return copy(t, std::move(x)); })));
 }

@@ -27,7 +27,9 @@ const Writer2 kWriters[] = {
      [](double o, double v) { return 0.75 * o + 0.25 * v; }},
 };
 
-bool broadcasts(const Writer2& op) { return std::string(op.name) != "ema_update" && std::string(op.name) != "running_update"; }
+bool broadcasts(const Writer2& op) {
+  return std::string(op.name) != "ema_update" && std::string(op.name) != "running_update";
+}
 
 Build to_state(const Writer2& op, Shape to_shape, Shape value_shape) {
   return [=](CheckCase& c) -> CheckApply {
@@ -77,52 +79,56 @@ std::vector<CheckRow> rows_of(const Writer2& op) {
     };
   }));
   if (broadcasts(op)) {
-    rows.push_back(row(op.name, "one number for all",
-                       [=](CheckCase& c) -> CheckApply {
-                         Tensor to = c.state({5});
-                         return [=](Tape& t) {
-                           op.apply(t, to, Arg(0.5));
-                           return CheckOutputs();
-                         };
-                       }));
+    rows.push_back(row(op.name, "one number for all", [=](CheckCase& c) -> CheckApply {
+      Tensor to = c.state({5});
+      return [=](Tape& t) {
+        op.apply(t, to, Arg(0.5));
+        return CheckOutputs();
+      };
+    }));
   }
   rows.push_back(timed(op.name, to_state(op, {70000}, {70000})));
   return rows;
 }
 
 void other_rows(std::vector<CheckRow>& rows) {
-  rows.push_back(row("assign", "a span of a state",
-                     [](CheckCase& c) -> CheckApply {
-                       Tensor to = c.state({8});
-                       auto value = c.input({3});
-                       return [=](Tape& t) {
-                         write_span(t, to, 2, 5, value(t));
-                         return CheckOutputs();
-                       };
-                     },
-                     [](const CheckNumbers& in) {
-                       Numbers out = in[0];
-                       for (std::size_t i = 0; i < 3; ++i) out[2 + i] = in[1][i];
-                       return CheckNumbers{out};
-                     }));
-  rows.push_back(row("counter_add", "a counter",
-                     [](CheckCase& c) -> CheckApply {
-                       Tensor counter = c.state({}, {41}, DType::i64);
-                       return [=](Tape& t) {
-                         counter_add(t, counter, 3);
-                         return CheckOutputs();
-                       };
-                     },
-                     [](const CheckNumbers&) { return CheckNumbers{{44}}; }));
-  rows.push_back(row("counter_add", "modulo",
-                     [](CheckCase& c) -> CheckApply {
-                       Tensor counter = c.state({3}, {0, 6, 7}, DType::i64);
-                       return [=](Tape& t) {
-                         counter_add(t, counter, 2, 8);
-                         return CheckOutputs();
-                       };
-                     },
-                     [](const CheckNumbers&) { return CheckNumbers{{2, 0, 1}}; }));
+  rows.push_back(row(
+      "assign", "a span of a state",
+      [](CheckCase& c) -> CheckApply {
+        Tensor to = c.state({8});
+        auto value = c.input({3});
+        return [=](Tape& t) {
+          write_span(t, to, 2, 5, value(t));
+          return CheckOutputs();
+        };
+      },
+      [](const CheckNumbers& in) {
+        Numbers out = in[0];
+        for (std::size_t i = 0; i < 3; ++i) out[2 + i] = in[1][i];
+        return CheckNumbers{out};
+      }));
+  rows.push_back(row(
+      "counter_add", "a counter",
+      [](CheckCase& c) -> CheckApply {
+        Tensor counter = c.state({}, {41}, DType::i64);
+        return [=](Tape& t) {
+          counter_add(t, counter, 3);
+          return CheckOutputs();
+        };
+      },
+      [](const CheckNumbers&) { return CheckNumbers{{44}}; }));
+  rows.push_back(row(
+      "counter_add", "modulo",
+      [](CheckCase& c) -> CheckApply {
+        Tensor counter = c.state({3}, {0, 6, 7}, DType::i64);
+        return [=](Tape& t) {
+          counter_add(t, counter, 2, 8);
+          return CheckOutputs();
+        };
+      },
+      [](const CheckNumbers&) {
+        return CheckNumbers{{2, 0, 1}};
+      }));
   rows.push_back(timed("counter_add", [](CheckCase& c) -> CheckApply {
     Tensor counter = c.state({70000}, Numbers(70000, 5.0), DType::i64);
     return [=](Tape& t) {
@@ -147,45 +153,48 @@ std::vector<CheckRow> state_rows() {
 std::vector<CheckRow> draw_rows() {
   DrawRange range{11, 0, 5, 0};
   std::vector<CheckRow> rows;
-  rows.push_back(row("uniform", "a matrix",
-                     [](CheckCase& c) -> CheckApply {
-                       Stream& stream = c.stream();
-                       DType own = c.dtype();
-                       return [&stream, own](Tape& t) { return uniform(t, stream, {3, 5}, own); };
-                     },
-                     [=](const CheckNumbers&) {
-                       Numbers out;
-                       for (std::uint64_t i = 0; i < 15; ++i) out.push_back(range.uniform(i));
-                       return CheckNumbers{out};
-                     }));
-  rows.push_back(row("normal", "an odd count",
-                     [](CheckCase& c) -> CheckApply {
-                       Stream& stream = c.stream();
-                       DType own = c.dtype();
-                       return [&stream, own](Tape& t) { return normal(t, stream, {7}, own); };
-                     },
-                     [=](const CheckNumbers&) {
-                       Numbers out;
-                       for (std::uint64_t i = 0; i < 8; i += 2) {
-                         auto word = [&](std::uint64_t at) { return philox_word(range.seed, range.id, range.position + at); };
-                         auto [a, b] = normal_pair(word(i), word(i + 1));
-                         out.push_back(a);
-                         out.push_back(b);
-                       }
-                       out.pop_back();
-                       return CheckNumbers{out};
-                     }));
-  rows.push_back(row("dropout", "a third dropped",
-                     [](CheckCase& c) -> CheckApply {
-                       Stream& stream = c.stream();
-                       auto x = c.leaf({4, 5});
-                       return [&stream, x](Tape& t) { return dropout(t, stream, x(t), 0.375); };
-                     },
-                     [=](const CheckNumbers& in) {
-                       Numbers out;
-                       for (std::size_t i = 0; i < in[0].size(); ++i) out.push_back(range.uniform(i) >= 0.375f ? in[0][i] / 0.625 : 0);
-                       return CheckNumbers{out};
-                     }));
+  rows.push_back(row(
+      "uniform", "a matrix",
+      [](CheckCase& c) -> CheckApply {
+        Stream& stream = c.stream();
+        DType own = c.dtype();
+        return [&stream, own](Tape& t) { return uniform(t, stream, {3, 5}, own); };
+      },
+      [=](const CheckNumbers&) {
+        Numbers out;
+        for (std::uint64_t i = 0; i < 15; ++i) out.push_back(range.uniform(i));
+        return CheckNumbers{out};
+      }));
+  rows.push_back(row(
+      "normal", "an odd count",
+      [](CheckCase& c) -> CheckApply {
+        Stream& stream = c.stream();
+        DType own = c.dtype();
+        return [&stream, own](Tape& t) { return normal(t, stream, {7}, own); };
+      },
+      [=](const CheckNumbers&) {
+        Numbers out;
+        for (std::uint64_t i = 0; i < 8; i += 2) {
+          auto word = [&](std::uint64_t at) { return philox_word(range.seed, range.id, range.position + at); };
+          auto [a, b] = normal_pair(word(i), word(i + 1));
+          out.push_back(a);
+          out.push_back(b);
+        }
+        out.pop_back();
+        return CheckNumbers{out};
+      }));
+  rows.push_back(row(
+      "dropout", "a third dropped",
+      [](CheckCase& c) -> CheckApply {
+        Stream& stream = c.stream();
+        auto x = c.leaf({4, 5});
+        return [&stream, x](Tape& t) { return dropout(t, stream, x(t), 0.375); };
+      },
+      [=](const CheckNumbers& in) {
+        Numbers out;
+        for (std::size_t i = 0; i < in[0].size(); ++i) out.push_back(range.uniform(i) >= 0.375f ? in[0][i] / 0.625 : 0);
+        return CheckNumbers{out};
+      }));
   rows.push_back(row("dropout", "two draws of one stream", [](CheckCase& c) -> CheckApply {
     Stream& stream = c.stream();
     auto x = c.leaf({9});

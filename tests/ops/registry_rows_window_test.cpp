@@ -10,13 +10,15 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-std::int64_t out_extent(std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t dilation) {
+std::int64_t out_extent(std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                        std::int64_t dilation) {
   return (extent + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
 /// f(y, x, element offset in the image) for each tap of the window at (oy, ox) that lies in the image.
 template <class F>
-void for_each_tap(std::int64_t h, std::int64_t w, std::int64_t oy, std::int64_t ox, Pair window, Pair stride, Pair padding, Pair dilation, F f) {
+void for_each_tap(std::int64_t h, std::int64_t w, std::int64_t oy, std::int64_t ox, Pair window, Pair stride,
+                  Pair padding, Pair dilation, F f) {
   for (std::int64_t ky = 0; ky < window.h; ++ky) {
     for (std::int64_t kx = 0; kx < window.w; ++kx) {
       std::int64_t y = oy * stride.h - padding.h + ky * dilation.h, x = ox * stride.w - padding.w + kx * dilation.w;
@@ -35,12 +37,13 @@ Reference convolved(Shape x, Shape weight, ConvOptions o, bool bias) {
       std::int64_t f = i % out, ox = i / out % ow, oy = i / out / ow % oh, image = i / out / ow / oh;
       std::int64_t first = f / (out / o.groups) * per;
       double sum = bias ? in[2][static_cast<std::size_t>(f)] : 0;
-      for_each_tap(h, w, oy, ox, {weight[2], weight[3]}, o.stride, o.padding, o.dilation, [&](std::int64_t ky, std::int64_t kx, std::int64_t at) {
-        for (std::int64_t k = 0; k < per; ++k) {
-          sum += in[0][static_cast<std::size_t>((image * h * w + at) * c + first + k)] *
-                 in[1][static_cast<std::size_t>(((f * per + k) * weight[2] + ky) * weight[3] + kx)];
-        }
-      });
+      for_each_tap(h, w, oy, ox, {weight[2], weight[3]}, o.stride, o.padding, o.dilation,
+                   [&](std::int64_t ky, std::int64_t kx, std::int64_t at) {
+                     for (std::int64_t k = 0; k < per; ++k) {
+                       sum += in[0][static_cast<std::size_t>((image * h * w + at) * c + first + k)] *
+                              in[1][static_cast<std::size_t>(((f * per + k) * weight[2] + ky) * weight[3] + kx)];
+                     }
+                   });
       result.push_back(sum);
     }
     return CheckNumbers{result};
@@ -94,7 +97,8 @@ Reference pooled(Shape x, PoolOptions o, bool maximum) {
   return [=](const CheckNumbers& in) {
     Pair stride = o.stride == Pair(0) ? o.window : o.stride;
     std::int64_t h = x[1], w = x[2], c = x[3];
-    std::int64_t oh = out_extent(h, o.window.h, stride.h, o.padding.h, 1), ow = out_extent(w, o.window.w, stride.w, o.padding.w, 1);
+    std::int64_t oh = out_extent(h, o.window.h, stride.h, o.padding.h, 1),
+                 ow = out_extent(w, o.window.w, stride.w, o.padding.w, 1);
     Numbers result;
     for (std::int64_t i = 0; i < x[0] * oh * ow * c; ++i) {
       std::int64_t k = i % c, ox = i / c % ow, oy = i / c / ow % oh, image = i / c / ow / oh;

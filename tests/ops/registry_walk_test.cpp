@@ -15,8 +15,8 @@ namespace {
 
 std::vector<CheckRow> all_rows() {
   std::vector<CheckRow> rows;
-  for (auto* family : {arithmetic_rows, unary_rows, choice_rows, reduce_rows, shape_rows, index_rows, state_rows, draw_rows,
-                       matmul_rows, window_rows, normalize_rows, loss_rows}) {
+  for (auto* family : {arithmetic_rows, unary_rows, choice_rows, reduce_rows, shape_rows, index_rows, state_rows,
+                       draw_rows, matmul_rows, window_rows, normalize_rows, loss_rows}) {
     for (CheckRow& each : family()) rows.push_back(std::move(each));
   }
   return rows;
@@ -58,7 +58,8 @@ TEST_P(RegistryWalk, EveryRowPassesEveryColumn) {
     wanted |= report.wanted;
     columns |= each.columns;
     if (print && report.ns_per_element > 0) {
-      std::printf("%s (%s): %.3g ns, bound %.3g\n", each.op.c_str(), each.label.c_str(), report.ns_per_element, each.ns_per_element);
+      std::printf("%s (%s): %.3g ns, bound %.3g\n", each.op.c_str(), each.label.c_str(), report.ns_per_element,
+                  each.ns_per_element);
     }
   }
   const Op* op = find_op(GetParam());
@@ -72,7 +73,8 @@ TEST_P(RegistryWalk, EveryRowPassesEveryColumn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, RegistryWalk, testing::ValuesIn(ops_with_rows()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Ops, RegistryWalk, testing::ValuesIn(ops_with_rows()),
+                         [](const auto& info) { return info.param; });
 
 TEST(RegistryWalkCoverage, EveryRegisteredOpHasRows) {
   register_builtin_ops();
@@ -80,7 +82,8 @@ TEST(RegistryWalkCoverage, EveryRegisteredOpHasRows) {
   std::set<std::string> names(named.begin(), named.end());
   EXPECT_GE(registered_ops().size(), 60u);
   for (const Op* op : registered_ops()) {
-    EXPECT_TRUE(names.count(op->name)) << op->name << " has no rows in tests/ops/registry_rows_*: add some (ops/README.md)";
+    EXPECT_TRUE(names.count(op->name)) << op->name
+                                       << " has no rows in tests/ops/registry_rows_*: add some (ops/README.md)";
   }
 }
 

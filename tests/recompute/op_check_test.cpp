@@ -58,7 +58,8 @@ TEST_F(OpCheckTest, AWrongResultIsFoundAgainstTheReference) {
 }
 
 TEST_F(OpCheckTest, AWrongGradientIsFound) {
-  expect_found(check_op(row_of(lying::kWrongGradient)), "gradient", {"wrong_gradient", "leaf0[", "central differences"});
+  expect_found(check_op(row_of(lying::kWrongGradient)), "gradient",
+               {"wrong_gradient", "leaf0[", "central differences"});
 }
 
 TEST_F(OpCheckTest, AnUndeclaredWriteIsFound) {

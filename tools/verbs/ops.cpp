@@ -17,8 +17,8 @@ namespace reprise {
 namespace {
 
 constexpr const char* kHelp =
-    R"(Lists every op with what its contract says: inputs, state that it updates, results, and for each gradient what its
-backward formula needs. NAME shows one op in full. --why says which implementation runs an op for operands of some
+    R"(Lists every op with what its contract says: inputs, state that it updates, results, and for each gradient what
+its backward formula needs. NAME shows one op in full. --why says which implementation runs an op for operands of some
 shapes, and why the others were refused; operands are given as name=extents in the order of the op's inputs, images as
 n,h,w,c and convolution weights as out,in,h,w, attributes by their names.
 
@@ -96,7 +96,8 @@ const char* kind_name(AttrKind kind) {
 // ---- printing
 void print_row(const Names& cells, const std::vector<std::size_t>& widths) {
   std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i) line += fmt::format("{:<{}}  ", cells[i], i + 1 < cells.size() ? widths[i] : 0);
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    line += fmt::format("{:<{}}  ", cells[i], i + 1 < cells.size() ? widths[i] : 0);
   line.erase(line.find_last_not_of(' ') + 1);
   fmt::print("{}\n", line);
 }
@@ -106,15 +107,16 @@ void print_table() {
   for (const Op* op : registered_ops()) {
     Names results = names_of(op->outputs);
     for (const char* made : op->made) results.push_back(fmt::format("({})", made));
-    rows.push_back({op->name, joined(names_of(op->inputs)), joined(names_of(op->updates)), joined(results), saves_text(*op),
-                    joined(names_of(op->decisions)), joined(flags_of(*op))});
+    rows.push_back({op->name, joined(names_of(op->inputs)), joined(names_of(op->updates)), joined(results),
+                    saves_text(*op), joined(names_of(op->decisions)), joined(flags_of(*op))});
   }
   std::vector<std::size_t> widths(rows[0].size(), 0);
   for (const Names& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   for (const Names& row : rows) print_row(row, widths);
-  fmt::print("\n{} ops. Results in () are made for the backward only. `reprise ops NAME` shows one op.\n", registered_ops().size());
+  fmt::print("\n{} ops. Results in () are made for the backward only. `reprise ops NAME` shows one op.\n",
+             registered_ops().size());
 }
 
 void print_one(const Op& op) {
@@ -124,7 +126,8 @@ void print_one(const Op& op) {
   line("updates (state)", joined(names_of(op.updates)));
   line("outputs", joined(names_of(op.outputs)));
   line("made for the backward", joined(names_of(op.made)));
-  for (const AttrSpec& attr : op.attrs) line(&attr == op.attrs.data() ? "attributes" : "", fmt::format("{} ({})", attr.name, kind_name(attr.kind)));
+  for (const AttrSpec& attr : op.attrs)
+    line(&attr == op.attrs.data() ? "attributes" : "", fmt::format("{} ({})", attr.name, kind_name(attr.kind)));
   if (op.saves.empty()) line("gradients", "none");
   for (const SaveRule& rule : op.saves) {
     line(fmt::format("gradient of {}", rule.wanted).c_str(), "needs " + joined(needs_of(op, rule), "nothing"));
@@ -213,9 +216,12 @@ Attrs attrs_of(const Op& op, const WhyArguments& arguments) {
       if (!means(given, spec)) continue;
       value = Dims{dims.size() == 2 && name.ends_with("_w") ? dims[1] : dims[0]};
     }
-    if (spec.kind == AttrKind::dims) attrs.add(value);
-    else if (spec.kind == AttrKind::real) attrs.add(static_cast<double>(value[0]));
-    else attrs.add(value[0]);
+    if (spec.kind == AttrKind::dims)
+      attrs.add(value);
+    else if (spec.kind == AttrKind::real)
+      attrs.add(static_cast<double>(value[0]));
+    else
+      attrs.add(value[0]);
   }
   return attrs;
 }
@@ -224,25 +230,32 @@ WhyArguments read_arguments(const Op& op, const std::vector<std::string>& words)
   WhyArguments arguments;
   for (std::size_t i = 1; i < words.size(); ++i) {
     std::size_t equals = words[i].find('=');
-    if (equals == std::string::npos) fail(ErrorKind::user, "[ops] expected name=extents, got {}", quoted_for_message(words[i]));
+    if (equals == std::string::npos)
+      fail(ErrorKind::user, "[ops] expected name=extents, got {}", quoted_for_message(words[i]));
     std::string name = words[i].substr(0, equals), value = words[i].substr(equals + 1);
     if (name == "dtype") {
-      if (value != "f32" && value != "f64") fail(ErrorKind::user, "[ops] expected dtype=f32 or dtype=f64, got {}", quoted_for_message(value));
+      if (value != "f32" && value != "f64")
+        fail(ErrorKind::user, "[ops] expected dtype=f32 or dtype=f64, got {}", quoted_for_message(value));
       arguments.dtype = value == "f64" ? DType::f64 : DType::f32;
       continue;
     }
-    bool attribute = std::any_of(op.attrs.begin(), op.attrs.end(), [&](const AttrSpec& spec) { return means(name, spec); });
-    if (attribute) arguments.attrs.emplace_back(name, dims_of(words[i], value));
-    else arguments.shapes.push_back(dims_of(words[i], value));
+    bool attribute =
+        std::any_of(op.attrs.begin(), op.attrs.end(), [&](const AttrSpec& spec) { return means(name, spec); });
+    if (attribute)
+      arguments.attrs.emplace_back(name, dims_of(words[i], value));
+    else
+      arguments.shapes.push_back(dims_of(words[i], value));
   }
   if (static_cast<int>(arguments.shapes.size()) > op.input_count()) {
-    fail(ErrorKind::user, "[ops] {} expected at most the operands {}, got {}", op.name, joined(names_of(op.inputs)), arguments.shapes.size());
+    fail(ErrorKind::user, "[ops] {} expected at most the operands {}, got {}", op.name, joined(names_of(op.inputs)),
+         arguments.shapes.size());
   }
   return arguments;
 }
 
 int explain_choice(const Options& options) {
-  if (options.words.empty()) fail(ErrorKind::user, "[ops] --why expects an op and its operands: --why conv2d x=64,32,32,16 w=16,16,3,3");
+  if (options.words.empty())
+    fail(ErrorKind::user, "[ops] --why expects an op and its operands: --why conv2d x=64,32,32,16 w=16,16,3,3");
   const Op& op = op_named(options.words[0]);
   WhyArguments arguments = read_arguments(op, options.words);
   fmt::print("{}", describe(why(op, arguments.shapes, arguments.dtype, attrs_of(op, arguments))));
@@ -270,9 +283,11 @@ int run(const Options& options) {
 }  // namespace
 
 Verb ops_verb() {
-  return {"ops", "list the ops and their contracts, or explain the choice of a kernel", kHelp, [](CLI::App& app) -> VerbAction {
+  return {"ops", "list the ops and their contracts, or explain the choice of a kernel", kHelp,
+          [](CLI::App& app) -> VerbAction {
             auto options = std::make_shared<Options>();
-            app.add_option("words", options->words, "an op; with --why its operands too")->option_text("[NAME] [operand=extents...]");
+            app.add_option("words", options->words, "an op; with --why its operands too")
+                ->option_text("[NAME] [operand=extents...]");
             app.add_flag("--json", options->json, "as JSON");
             app.add_flag("--why", options->why, "which implementation runs these operands, and why not the others");
             return [options] { return run(*options); };

@@ -1,0 +1,84 @@
+// `reprise ops` as a person meets it: the table, one op, JSON that a script can read, and the choice of a kernel.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "autograd/op.h"
+#include "ops/registry.h"
+
+namespace reprise {
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string text;
+};
+
+Outcome ops(const std::string& arguments) {
+  Outcome outcome;
+  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' ops " + arguments + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  std::array<char, 4096> buffer;
+  std::size_t got = 0;
+  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) outcome.text.append(buffer.data(), got);
+  int status = ::pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  return outcome;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(OpsVerb, TheTableHasEveryRegisteredOp) {
+  register_builtin_ops();
+  Outcome table = ops("");
+  EXPECT_EQ(table.code, 0);
+  for (const Op* op : registered_ops()) EXPECT_PRED2(contains, table.text, std::string("\n") + op->name + " ");
+}
+
+TEST(OpsVerb, OneOpShowsStateSavesAndAttributes) {
+  Outcome one = ops("batch_norm");
+  EXPECT_EQ(one.code, 0);
+  for (const char* part :
+       {"running_mean, running_var", "gradient of gamma", "needs x, mean, rstd", "momentum (real)"}) {
+    EXPECT_PRED2(contains, one.text, part);
+  }
+}
+
+TEST(OpsVerb, JsonSaysTheSame) {
+  register_builtin_ops();
+  nlohmann::json all = nlohmann::json::parse(ops("--json").text);
+  EXPECT_EQ(all.size(), registered_ops().size());
+  nlohmann::json one = nlohmann::json::parse(ops("mul_into --json").text);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0]["saves"]["value"][0], "old to");
+  EXPECT_EQ(one[0]["updates"][0], "to");
+}
+
+TEST(OpsVerb, WhySaysWhatWasChosenAndWhyNotTheOthers) {
+  Outcome why = ops("--why conv2d x=64,32,32,16 w=16,16,3,3 padding=1 dtype=f64");
+  EXPECT_EQ(why.code, 0);
+  for (const char* part : {"forward: im2col and Eigen", "gradient of weight", "not oneDNN direct"}) {
+    EXPECT_PRED2(contains, why.text, part);
+  }
+}
+
+TEST(OpsVerb, MistakesExitTwoAndSayWhatToWrite) {
+  struct Mistake {
+    const char* arguments;
+    const char* text;
+  };
+  for (const Mistake& mistake : {Mistake{"convd", "Nearest is conv2d"}, Mistake{"--why conv2d x=64,a", "x=64,32,32,16"},
+                                 Mistake{"--why", "--why expects an op"}, Mistake{"--why conv2d 5", "name=extents"},
+                                 Mistake{"relu exp", "at most one op"}}) {
+    Outcome outcome = ops(mistake.arguments);
+    EXPECT_EQ(outcome.code, 2) << mistake.arguments;
+    EXPECT_PRED2(contains, outcome.text, mistake.text);
+  }
+}
+
+}  // namespace
+}  // namespace reprise
