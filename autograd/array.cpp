@@ -28,7 +28,7 @@ void copy_rows(const TensorView& from, const TensorView& to, int axis, const std
 }  // namespace
 
 void copy_strided(const TensorView& from, const TensorView& to) {
-  if (from.size() == 0) return;
+  if (from.size() == 0 || !from.data || !to.data) return;
   if (from.contiguous() && to.contiguous()) {
     parallel_blocks(from.bytes(), 1 << 20, [&](std::int64_t begin, std::int64_t end) {
       std::memcpy(to.data + begin, from.data + begin, static_cast<std::size_t>(end - begin));
@@ -39,6 +39,7 @@ void copy_strided(const TensorView& from, const TensorView& to) {
 }
 
 void add_into(const TensorView& from, const TensorView& to) {
+  if (!to.data) return;
   dispatch_float(to.dtype, [&]<class T>() {
     const T* source = from.as<T>();
     T* target = to.as<T>();
@@ -49,6 +50,7 @@ void add_into(const TensorView& from, const TensorView& to) {
 }
 
 void fill(const TensorView& to, double value) {
+  if (!to.data) return;
   dispatch_any(to.dtype, [&]<class T>() {
     T number;
     if constexpr (std::is_same_v<T, BFloat16>) number = BFloat16(static_cast<float>(value));

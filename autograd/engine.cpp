@@ -166,7 +166,7 @@ void BackwardEngine::differentiate(std::uint32_t index) {
   OpScope scope(tape_.memory().meter(), op.name);
   NodeBackward context(tape_, index);
   context.prepare();
-  if (context.has_work()) {
+  if (context.has_work() && !tape_.memory().is_dry()) {
     if (Guard* guard = tape_.guard()) guard->backward(context);
     else op.backward(context);
   }
@@ -197,7 +197,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
     if (use.lowest < lowest_left) return;
     LeafRef leaf = use.leaf;
     leaf->grad_partial = false;
-    while (use.next_hook < leaf->hooks.size()) {
+    while (use.next_hook < leaf->hooks.size() && !tape_.memory().is_dry()) {
       preserver_.close_all();
       auto hook = leaf->hooks[use.next_hook];
       hook(*leaf);

@@ -25,6 +25,7 @@ void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>
     context.workspace = workspace->raw();
   }
   ++node.runs;
+  if (memory.is_dry()) return;
   context.run = node.runs;
   if (guarded) guarded->guard->forward(node, context, guarded->operands, guarded->stream);
   else node.op->forward(context);
@@ -59,7 +60,7 @@ TensorView Serving::view(std::size_t at) const {
   std::byte* base = entry.copy             ? entry.copy->raw()
                     : entry.read == kNoRead ? entry.tensor.storage().raw()
                                             : preserver_.base(entry.read);
-  view.data = base + entry.tensor.offset() * size_of(view.dtype);
+  view.data = base ? base + entry.tensor.offset() * size_of(view.dtype) : nullptr;
   return view;
 }
 

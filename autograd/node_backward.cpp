@@ -96,9 +96,9 @@ void NodeBackward::pass_through() {
   for (const OpInfo::Pass& pass : node_.info->passes) {
     if (!wants(pass.operand)) continue;
     int result = pass.update ? updated_result(pass.from) : pass.from;
-    const TensorView& from = grad_out_[result];
+    const Tensor& from = data_.values[node_.first_value + result].cotangent;
     Tensor to = operand_tensor(pass.operand);
-    if (!from.defined() || from.size() != to.size() || from.dtype != to.dtype()) continue;
+    if (!from.defined() || from.size() != to.size() || from.dtype() != to.dtype()) continue;
     this->pass(pass.operand, result);
     passed_ |= Mask{1} << pass.operand;
   }

@@ -98,7 +98,7 @@ Tensor Tape::constant(double number, DType dtype) {
   Tensor& tensor = data_.constants[{static_cast<int>(dtype), std::bit_cast<std::uint64_t>(number)}];
   if (!tensor.defined()) {
     tensor = make_tensor(memory_.allocator(), nullptr, dtype, Shape{}, Category::workspace);
-    store_as_double(tensor.view(), 0, number);
+    if (!memory_.is_dry()) store_as_double(tensor.view(), 0, number);
     tensor.storage().mark_constant();
   }
   return tensor;

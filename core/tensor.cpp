@@ -51,6 +51,7 @@ void for_each_offset(const Shape& shape, const Strides& strides, F&& f) {
 std::vector<double> Tensor::to_doubles() const {
   storage_->host_read();
   TensorView v = view();
+  if (!v.data && size() > 0) fail(ErrorKind::user, "[to_doubles] expected bytes, got a tensor of a dry trace, which has none");
   std::vector<double> out(static_cast<std::size_t>(size()));
   for_each_offset(shape_, strides_, [&](std::int64_t i, std::int64_t at) { out[i] = load_as_double(v, at); });
   return out;
@@ -62,6 +63,7 @@ void Tensor::assign_doubles(std::span<const double> values, const char* who) con
   }
   storage_->host_write(region(), who);
   TensorView v = view();
+  if (!v.data) return;  // a dry trace
   for_each_offset(shape_, strides_, [&](std::int64_t i, std::int64_t at) { store_as_double(v, at, values[i]); });
 }
 
@@ -69,7 +71,7 @@ Tensor make_tensor(Allocator& allocator, WriteObserver* observer, DType dtype, c
                    bool zero) {
   std::int64_t bytes = element_count(shape) * size_of(dtype);
   Tensor tensor(Storage::create(allocator, observer, bytes, category), dtype, shape);
-  if (zero && bytes > 0) std::memset(tensor.storage().raw(), 0, static_cast<std::size_t>(bytes));
+  if (zero && bytes > 0 && tensor.storage().raw()) std::memset(tensor.storage().raw(), 0, static_cast<std::size_t>(bytes));
   return tensor;
 }
 

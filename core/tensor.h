@@ -48,8 +48,11 @@ class Tensor {
 
   /// The bytes of the storage that the view touches.
   Region region() const;
-  /// For kernels: no door is passed.
-  TensorView view() const { return {storage_->raw() + offset_ * size_of(dtype_), dtype_, shape_, strides_}; }
+  /// For kernels: no door is passed. In a dry trace storages have no bytes and data is null.
+  TensorView view() const {
+    std::byte* base = storage_->raw();
+    return {base ? base + offset_ * size_of(dtype_) : nullptr, dtype_, shape_, strides_};
+  }
   /// Another view of the same storage.
   Tensor with_view(const Shape& shape, const Strides& strides, std::int64_t offset) const {
     return Tensor(storage_, dtype_, shape, strides, offset);
@@ -60,18 +63,23 @@ class Tensor {
   /// View without bytes, for shapes only.
   TensorView shape_view() const { return {nullptr, dtype_, shape_, strides_}; }
 
-  /// Host doors for contiguous tensors of element type T. Errors (user): another dtype, not contiguous.
+  /// Host doors for contiguous tensors of element type T; empty spans in a dry trace.
+  /// Errors (user): another dtype, not contiguous.
   template <class T>
   std::span<const T> host_read() const {
     require_host(DTypeOf<T>::value, "host_read");
-    return {reinterpret_cast<const T*>(storage_->host_read()) + offset_, static_cast<std::size_t>(size())};
+    const std::byte* base = storage_->host_read();
+    if (!base) return {};
+    return {reinterpret_cast<const T*>(base) + offset_, static_cast<std::size_t>(size())};
   }
   template <class T>
   std::span<T> host_write(const char* who = "host") const {
     require_host(DTypeOf<T>::value, "host_write");
-    return {reinterpret_cast<T*>(storage_->host_write(region(), who)) + offset_, static_cast<std::size_t>(size())};
+    std::byte* base = storage_->host_write(region(), who);
+    if (!base) return {};
+    return {reinterpret_cast<T*>(base) + offset_, static_cast<std::size_t>(size())};
   }
-  /// All elements converted to double, row-major, whatever dtype and strides.
+  /// All elements converted to double, row-major, whatever dtype and strides. Errors (user): a dry trace has none.
   std::vector<double> to_doubles() const;
   /// Writes all elements from doubles (converted), announced as `who`. Errors (user) when the count differs.
   void assign_doubles(std::span<const double> values, const char* who = "host") const;

@@ -104,6 +104,11 @@ std::int64_t row_list_bytes(const Region& region) {
   return region.is_span() ? 0 : static_cast<std::int64_t>(region.run_count()) * 8;
 }
 
+/// Nothing in a dry trace, where storages have no bytes.
+void copy_bytes(const std::byte* from, std::byte* to, std::int64_t count) {
+  if (to) std::memcpy(to, from, static_cast<std::size_t>(count));
+}
+
 std::int64_t block_bytes(const Region& region) { return region.bytes() + row_list_bytes(region); }
 
 }  // namespace
@@ -131,7 +136,7 @@ void Preserver::make_copy(Storage& storage, Ledger& ledger, const Region& region
     if (!copy) {
       copy = std::make_shared<Copy>();
       copy->bytes = Storage::create(*allocator_, nullptr, storage.bytes(), Category::preserved);
-      std::memcpy(copy->bytes->raw(), storage.raw(), static_cast<std::size_t>(storage.bytes()));
+      copy_bytes(storage.raw(), copy->bytes->raw(), storage.bytes());
       ++ever_.copies;
       ever_.copy_bytes += storage.bytes();
     }
@@ -145,7 +150,7 @@ void Preserver::make_plain_block(Storage& storage, Ledger& ledger, const std::ve
   block->storage = &storage;
   block->plain = true;
   block->bytes = Storage::create(*allocator_, nullptr, storage.bytes(), Category::preserved);
-  std::memcpy(block->bytes->raw(), storage.raw(), static_cast<std::size_t>(storage.bytes()));
+  copy_bytes(storage.raw(), block->bytes->raw(), storage.bytes());
   for (const Claim& claim : claims) {
     block->region = unite(block->region, claim.region);
     for (ReadId id : claim.readers) {
@@ -170,10 +175,11 @@ void Preserver::make_blocks(Storage& storage, Ledger& ledger, std::vector<Claim>
     auto block = std::make_unique<Block>();
     block->storage = &storage;
     block->bytes = Storage::create(*allocator_, nullptr, block_bytes(claim.region), Category::preserved);
-    std::byte* to = block->bytes->raw();
-    for (const Run& run : claim.region.runs()) {
-      std::memcpy(to, storage.raw() + run.lo, static_cast<std::size_t>(run.hi - run.lo));
-      to += run.hi - run.lo;
+    if (std::byte* to = block->bytes->raw()) {
+      for (const Run& run : claim.region.runs()) {
+        copy_bytes(storage.raw() + run.lo, to, run.hi - run.lo);
+        to += run.hi - run.lo;
+      }
     }
     fresh.push_back(std::move(block));
   }

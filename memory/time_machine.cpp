@@ -35,7 +35,8 @@ void swap_bytes(std::byte* a, std::byte* b, std::int64_t count) {
 void Preserver::exchange(Block& block) noexcept {
   std::byte* live = block.storage->raw();
   std::byte* kept = block.bytes->raw();
-  if (block.plain) {
+  if (!live) {  // a dry trace
+  } else if (block.plain) {
     for (const Run& run : block.open_part.runs()) swap_bytes(live + run.lo, kept + run.lo, run.hi - run.lo);
   } else {
     for (const Run& run : block.region.runs()) {
@@ -130,7 +131,7 @@ StorageRef Preserver::materialise(ReadId id) {
   const Read& read = reads_[id];
   StorageRef copy = Storage::create(*allocator_, nullptr, read.storage->bytes(), Category::preserved);
   close(ledger_of(*read.storage));
-  copy_out(reads_[id], copy->raw());
+  if (copy->raw()) copy_out(reads_[id], copy->raw());
   return copy;
 }
 
