@@ -91,6 +91,7 @@ struct SegmentInstance {
   std::vector<std::uint32_t> needed;  // nodes that a replay runs, ascending
   std::vector<ValueId> kept;          // values owed on behalf of this instance itself
   std::vector<ValueId> outputs;
+  std::vector<std::string> context;   // what the replayer noted of its surroundings in forward
   std::uint32_t replay_next = 0;      // in `needed`: where the replay under way stands
   bool replaying = false;             // its replayed values are bound
   bool replayable() const { return option.values == ValueOption::replay; }

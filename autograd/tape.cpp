@@ -3,6 +3,7 @@
 #include "autograd/guard.h"
 #include "autograd/lifetime.h"
 #include "autograd/node_builder.h"
+#include "autograd/replayer.h"
 #include "autograd/segment.h"
 #include "core/error.h"
 #include "core/intern.h"
@@ -162,6 +163,7 @@ std::uint32_t Tape::begin_segment(std::string_view name) {
     fail(ErrorKind::user, "[segment] expected a replayer for the replayed segment '{}': call set_replayer()", name);
   }
   data_.open_segment = index;
+  if (instance.replayable()) replayer_->note_context(*this, index);
   return index;
 }
 
@@ -175,6 +177,7 @@ void Tape::end_segment(std::span<const ValueId> outputs) {
   instance.end_value = static_cast<ValueId>(data_.values.size());
   instance.outputs.assign(outputs.begin(), outputs.end());
   instance.closed = true;
+  if (instance.replayable()) replayer_->note_context(*this, index);
   update_needed(*this, index, true);
 }
 

@@ -33,6 +33,7 @@ void Storage::announce(const Region& region, const Writer& writer) {
   if (constant_) fail(ErrorKind::internal, "[{}] expected a writable storage, got a constant", writer.name);
   if (obligations > 0) observer_->before_write(*this, region, writer);
   ++clock_;
+  last_writer_ = writer;
 }
 
 const std::byte* Storage::host_read() {

@@ -47,6 +47,9 @@ class Storage : public RefCounted {
   /// The bytes without a door: for kernels, whose reads and writes the tape has announced, and for the preserver.
   std::byte* raw() const { return allocation_.data; }
 
+  /// Who announced the last write; meaningless while the clock is 0.
+  const Writer& last_writer() const { return last_writer_; }
+
   /// Obligations on this storage; kept by the observer. Zero means that announce() is a tick and nothing else.
   int obligations = 0;
   /// The observer's record of this storage (its ledger); owned and interpreted by the observer alone.
@@ -65,6 +68,7 @@ class Storage : public RefCounted {
   Allocation allocation_;
   std::int64_t bytes_ = 0;
   Clock clock_ = 0;
+  Writer last_writer_;
   Allocator* allocator_ = nullptr;
   WriteObserver* observer_ = nullptr;
   std::uint64_t serial_ = 0;

@@ -36,6 +36,7 @@ ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option
   read.region = region;
   read.live = region;
   read.clock = storage.clock();
+  read.writer = storage.last_writer();
   read.option = option;
   read.label = label;
   read.used = true;
@@ -120,21 +121,21 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   std::vector<Claim> claims = partition(ledger, region);
   std::int64_t packed = 0;
   for (const Claim& claim : claims) packed += round_up_64(block_bytes(claim.region));
-  make_copy(storage, ledger, region);
+  make_copy(storage, ledger, region, writer);
   if (!claims.empty()) {
-    if (packed >= round_up_64(storage.bytes())) make_plain_block(storage, ledger, claims);
-    else make_blocks(storage, ledger, std::move(claims));
+    if (packed >= round_up_64(storage.bytes())) make_plain_block(storage, ledger, claims, writer);
+    else make_blocks(storage, ledger, std::move(claims), writer);
   }
-  ledger.last_writer = writer;
 }
 
-void Preserver::make_copy(Storage& storage, Ledger& ledger, const Region& region) {
+void Preserver::make_copy(Storage& storage, Ledger& ledger, const Region& region, const Writer& writer) {
   std::shared_ptr<Copy> copy;
   for (ReadId id : ledger.reads) {
     Read& read = reads_[id];
     if (read.option != StateOption::whole || read.copy || !read.live.overlaps(region)) continue;
     if (!copy) {
       copy = std::make_shared<Copy>();
+      copy->killer = writer;
       copy->bytes = Storage::create(*allocator_, nullptr, storage.bytes(), Category::preserved);
       copy_bytes(storage.raw(), copy->bytes->raw(), storage.bytes());
       ++ever_.copies;
@@ -145,10 +146,12 @@ void Preserver::make_copy(Storage& storage, Ledger& ledger, const Region& region
   }
 }
 
-void Preserver::make_plain_block(Storage& storage, Ledger& ledger, const std::vector<Claim>& claims) {
+void Preserver::make_plain_block(Storage& storage, Ledger& ledger, const std::vector<Claim>& claims,
+                                 const Writer& writer) {
   auto block = std::make_unique<Block>();
   block->storage = &storage;
   block->plain = true;
+  block->killer = writer;
   block->bytes = Storage::create(*allocator_, nullptr, storage.bytes(), Category::preserved);
   copy_bytes(storage.raw(), block->bytes->raw(), storage.bytes());
   for (const Claim& claim : claims) {
@@ -169,11 +172,12 @@ void Preserver::make_plain_block(Storage& storage, Ledger& ledger, const std::ve
   ledger.blocks.push_back(std::move(block));
 }
 
-void Preserver::make_blocks(Storage& storage, Ledger& ledger, std::vector<Claim> claims) {
+void Preserver::make_blocks(Storage& storage, Ledger& ledger, std::vector<Claim> claims, const Writer& writer) {
   std::vector<std::unique_ptr<Block>> fresh;  // all memory is had before anything changes
   for (const Claim& claim : claims) {
     auto block = std::make_unique<Block>();
     block->storage = &storage;
+    block->killer = writer;
     block->bytes = Storage::create(*allocator_, nullptr, block_bytes(claim.region), Category::preserved);
     if (std::byte* to = block->bytes->raw()) {
       for (const Run& run : claim.region.runs()) {
@@ -232,6 +236,18 @@ Preserver::Totals Preserver::live() const {
   totals.copies = static_cast<std::int64_t>(copies.size());
   totals.blocks = static_cast<std::int64_t>(blocks.size());
   return totals;
+}
+
+std::vector<Preserver::Kept> Preserver::kept(ReadId id) const {
+  const Read& read = reads_[id];
+  std::vector<Kept> all;
+  if (read.copy) all.push_back({read.copy.get(), true, read.copy->bytes->bytes(), 0, read.copy->killer});
+  for (const Piece& piece : read.pieces) {
+    const Block& block = *piece.block;
+    if (block.plain) all.push_back({&block, true, block.bytes->bytes(), 0, block.killer});
+    else all.push_back({&block, false, block.region.bytes(), row_list_bytes(block.region), block.killer});
+  }
+  return all;
 }
 
 }  // namespace reprise

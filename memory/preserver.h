@@ -63,6 +63,8 @@ class Preserver final : public WriteObserver {
   Clock version(ReadId read) const { return reads_[read].clock; }
   /// All bytes that the read saw, as offsets in its storage.
   const Region& region(ReadId read) const { return reads_[read].region; }
+  /// Who had written the storage last when the read was made; meaningless where version(read) is 0.
+  const Writer& writer(ReadId read) const { return reads_[read].writer; }
   bool broken(ReadId read) const { return reads_[read].copy || !reads_[read].pieces.empty(); }
   /// A private copy of the read's bytes: `storage.bytes()` long, undefined outside its region. Opens nothing.
   StorageRef materialise(ReadId read);
@@ -81,6 +83,15 @@ class Preserver final : public WriteObserver {
   };
   Totals live() const;
   Totals ever() const { return ever_; }
+  /// One thing that holds overwritten bytes: a copy of the storage, or a block.
+  struct Kept {
+    const void* id = nullptr;  // tells things apart: several reads may share one
+    bool whole = false;        // a copy of the whole storage
+    std::int64_t data_bytes = 0, row_list_bytes = 0;
+    Writer killer;             // whose write it was made for
+  };
+  /// What holds the overwritten bytes of `read`; empty while all of them are live.
+  std::vector<Kept> kept(ReadId read) const;
   int open_blocks() const;
 
  private:
@@ -95,6 +106,7 @@ class Preserver final : public WriteObserver {
     Region region;              // all bytes that the read saw
     Region live;                // those not overwritten since
     Clock clock = 0;
+    Writer writer;              // the last before the read
     StateOption option = StateOption::whole;
     std::vector<Piece> pieces;
     std::shared_ptr<Copy> copy;
@@ -104,6 +116,7 @@ class Preserver final : public WriteObserver {
   };
   struct Copy {
     StorageRef bytes;
+    Writer killer;
   };
   struct Block {
     Storage* storage = nullptr;
@@ -113,12 +126,12 @@ class Preserver final : public WriteObserver {
     bool open = false;
     Region open_part;
     std::vector<ReadId> readers;
+    Writer killer;
   };
   struct Ledger {
     std::vector<ReadId> reads;  // pending, in order of registration
     std::vector<std::unique_ptr<Block>> blocks;
     std::vector<Block*> open;
-    Writer last_writer;
   };
   struct Claim {                // bytes of one write that a set of reads owes
     Region region;
@@ -127,9 +140,9 @@ class Preserver final : public WriteObserver {
 
   Ledger& ledger_of(Storage& storage);
   std::vector<Claim> partition(const Ledger& ledger, const Region& region);
-  void make_copy(Storage& storage, Ledger& ledger, const Region& region);
-  void make_blocks(Storage& storage, Ledger& ledger, std::vector<Claim> claims);
-  void make_plain_block(Storage& storage, Ledger& ledger, const std::vector<Claim>& claims);
+  void make_copy(Storage& storage, Ledger& ledger, const Region& region, const Writer& writer);
+  void make_blocks(Storage& storage, Ledger& ledger, std::vector<Claim> claims, const Writer& writer);
+  void make_plain_block(Storage& storage, Ledger& ledger, const std::vector<Claim>& claims, const Writer& writer);
   void exchange(Block& block) noexcept;
   void close(Ledger& ledger) noexcept;
   void remove_reader(Ledger& ledger, Block* block, ReadId read) noexcept;

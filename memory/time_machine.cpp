@@ -147,13 +147,17 @@ std::uint64_t Preserver::hash_of(const Read& read) const {
 
 void Preserver::verify(const Read& read) const {
   if (hash_of(read) == read.hash) return;
-  const auto& ledger = *static_cast<const Ledger*>(read.storage->ledger);
+  const Storage& storage = *read.storage;
+  auto said = [](Clock clock, const Writer& writer) {
+    return clock == 0 ? std::string("never announced a write") : fmt::format("last written by {} at node {}", writer.name, writer.sequence);
+  };
   fail(ErrorKind::replay,
-       "[{}] expected operand {} of segment '{}' ({}, bytes {}) as read at version {}, got other bytes at version {}; last "
-       "announced writer: {} #{}. Someone wrote without passing a door (host_write, or an op's updates).",
-       read.label.op, read.label.operand, read.label.segment,
-       read.storage->name().empty() ? "unnamed storage" : read.storage->name(), read.region.describe(), read.clock,
-       read.storage->clock(), ledger.last_writer.name, ledger.last_writer.sequence);
+       "[{}] expected operand {} of segment '{}' ({}, bytes {}) as at version {} ({}), got other bytes; the storage is at "
+       "version {} ({}). Someone wrote without passing a door: write through host_write(), or name the bytes in the op's "
+       "updates.",
+       read.label.op, read.label.operand, *read.label.segment ? read.label.segment : "(outside)",
+       storage.name().empty() ? "a value" : storage.name(), read.region.describe(), read.clock,
+       said(read.clock, read.writer), storage.clock(), said(storage.clock(), storage.last_writer()));
 }
 
 int Preserver::open_blocks() const {

@@ -37,6 +37,7 @@ Forward ClassifierModel::forward(Tape& tape, const Batch& batch, const SegmentMa
     Value scores = head_(tape, std::move(features));
     return std::pair(softmax_cross_entropy(tape, scores, batch.labels), scores);
   });
+  if (tape.memory().is_dry()) return {loss, std::nullopt};
   return {loss, count_top_k(logits.tensor(), batch.labels, 1)};
 }
 

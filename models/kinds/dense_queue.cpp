@@ -100,7 +100,11 @@ Value DenseQueueModel::one_loss(Tape& tape, const Tensor& query_view, const Tens
 void DenseQueueModel::enqueue(Tape& tape, const Value& keys) {
   std::int64_t count = keys.shape()[0];
   if (ring_) {
-    enqueue_ring(tape, queue_.tensor, keys, pointer_.tensor.host_read<std::int64_t>()[0]);
+    // A dry trace has no pointer to read: it begins at row 0, as a new run does.
+    std::span<const std::int64_t> pointer = pointer_.tensor.host_read<std::int64_t>();
+    std::int64_t position = pointer.empty() ? dry_pointer_ : pointer[0];
+    dry_pointer_ = (position + count) % sizes_.queue_rows;
+    enqueue_ring(tape, queue_.tensor, keys, position);
     counter_add(tape, pointer_.tensor, count, sizes_.queue_rows);
   } else {
     enqueue_shift(tape, queue_.tensor, keys);

@@ -40,6 +40,7 @@ class DenseQueueModel final : public TrainableModel {
   ParameterSet query_set_{true}, key_set_{false}, queue_set_{false};
   Encoder query_, key_;
   Buffer &queue_, &pointer_;
+  std::int64_t dry_pointer_ = 0;  // where the ring stands in a dry trace
   Stream dropout_;
 };
 
