@@ -3,6 +3,7 @@
 #include "autograd/array.h"
 #include "autograd/lifetime.h"
 #include "core/error.h"
+#include "recompute/context.h"
 
 namespace reprise {
 
@@ -237,9 +238,12 @@ void count_uses(TapeData& data, std::uint32_t segment) {
 
 }  // namespace
 
+void TraceReplayer::note_context(Tape& tape, std::uint32_t segment) { note_context_of(tape, segment); }
+
 void TraceReplayer::replay(Tape& tape, std::uint32_t segment) {
   TapeData& data = tape.data();
   SegmentInstance& instance = data.segments[segment];
+  if (!instance.needed.empty()) require_context_of(tape, segment);
   if (!instance.replaying) {
     for (ValueId v = instance.first_value; v < instance.end_value; ++v) data.values[v].replay_uses = 0;
     count_uses(data, segment);
