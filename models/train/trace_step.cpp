@@ -1,0 +1,77 @@
+#include "models/train/trace_step.h"
+
+#include "core/parallel.h"
+#include "models/train/method.h"
+#include "models/train/optimiser.h"
+#include "models/train/session.h"
+#include "ops/registry.h"
+
+namespace reprise {
+namespace {
+
+/// The batch slots of the loader, one of which each micro-batch reads.
+std::vector<Batch> make_slots(const Config& config, TrainableModel& model, Memory& memory) {
+  std::vector<Batch> slots(static_cast<std::size_t>(config.get_int("data.prefetch") + 1));
+  std::int64_t size = config.get_int("train.batch");
+  for (Batch& slot : slots) {
+    for (int v = 0; v < model.views(); ++v) {
+      slot.views[v] = make_tensor(memory.allocator(), memory.observer(), DType::f32,
+                                  {size, kImageSide, kImageSide, kImageChannels}, Category::data);
+      slot.views[v].storage().set_name(v == 0 ? "batch.view0" : "batch.view1");
+    }
+    slot.labels = make_tensor(memory.allocator(), memory.observer(), DType::i64, {size}, Category::data);
+    slot.labels.storage().set_name("batch.labels");
+    slot.size = size;
+  }
+  return slots;
+}
+
+MemoryOptions dry_options(const Config& config, bool timeline) {
+  MemoryOptions options;
+  options.dry = true;
+  options.budget = config.get_bytes("memory.budget").value_or(0);
+  options.timeline = timeline;
+  return options;
+}
+
+/// Names as in checkpoints, so that query and key encoder can be told apart.
+void name_storages(TrainableModel& model) {
+  for (const NamedTensor& named : model.tensors()) named.tensor.storage().set_name(named.name);
+}
+
+}  // namespace
+
+TracedStep trace_step(const Config& config, const TraceOptions& options) {
+  set_thread_count(thread_count_of(config));
+  register_builtin_ops();
+  Memory memory(dry_options(config, options.timeline));
+  std::unique_ptr<TrainableModel> model = make_model(config);
+  model->allocate(memory);
+  name_storages(*model);
+  SegmentMarks marks(config, model->segment_names());
+  RecomputeSetup recompute(config, marks);
+  Optimiser optimiser(config, *model, memory);
+  std::vector<Batch> slots = make_slots(config, *model, memory);
+  Tape tape(memory);
+  recompute.install(tape, memory);
+
+  TracedStep traced;
+  traced.method = recompute.method();
+  traced.segments.assign(marks.marked().begin(), marks.marked().end());
+  memory.meter().reset_peak();
+  traced.before = memory.meter().snapshot();
+  optimiser.clear_gradients();
+  for (std::int64_t i = 0; i < config.get_int("train.accumulate"); ++i) {
+    Forward forward = model->forward(tape, slots[static_cast<std::size_t>(i) % slots.size()], marks);
+    if (i == 0) traced.after_forward = memory.meter().snapshot();
+    traced.micro_batches.push_back(read_contracts(tape, i));
+    if (options.after_forward) options.after_forward(tape, i);
+    tape.backward(forward.loss);
+    forward = {};
+    tape.clear();
+  }
+  traced.step = memory.meter().snapshot();
+  return traced;
+}
+
+}  // namespace reprise

@@ -1,0 +1,36 @@
+// A dry step: the model of a configuration recorded for one step without bytes, under its segments and method. What
+// `reprise contract` and `reprise explain` show, and what plans are made from.
+//
+// Everything a training step holds is there: parameters, gradients, optimiser state, model state and the loader's batch
+// slots; so the peak of the meter is the peak_bytes of training.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "memory/meter.h"
+#include "models/config/config.h"
+#include "recompute/contract.h"
+
+namespace reprise {
+
+struct TracedStep {
+  std::vector<ContractSet> micro_batches;  // as each stood between its forward and its backward
+  std::vector<std::string> segments;       // the names that are marked
+  std::string method;
+  MeterSnapshot before;                    // what is live before the step
+  MeterSnapshot after_forward;             // of the first micro-batch
+  MeterSnapshot step;                      // its peaks are those of the step
+};
+
+struct TraceOptions {
+  /// Called for each micro-batch between forward and backward, for instance to read more from the tape.
+  std::function<void(Tape&, std::int64_t micro_batch)> after_forward;
+  bool timeline = false;
+};
+
+/// Builds the model of `config` in memory without bytes and records one step: train.accumulate times forward and
+/// backward. Reads no images. Errors: config and user, as in training; memory, where the budget is too small.
+TracedStep trace_step(const Config& config, const TraceOptions& options = {});
+
+}  // namespace reprise

@@ -1,0 +1,280 @@
+#include "recompute/contract.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "autograd/lifetime.h"
+#include "recompute/context.h"
+#include "recompute/contract_names.h"
+#include "recompute/fingerprint.h"
+
+namespace reprise {
+
+RegionSummary summarise(const Region& region) {
+  RegionSummary summary{region.bytes(), static_cast<std::int64_t>(region.run_count()), region.cover().lo, region.cover().hi, ""};
+  std::span<const Run> runs = region.runs();
+  summary.hash = fingerprint({reinterpret_cast<const char*>(runs.data()), runs.size_bytes()});
+  return summary;
+}
+
+std::string describe(const RegionSummary& region) {
+  if (region.runs <= 1) return fmt::format("[{}, {})", region.begin, region.end);
+  return fmt::format("{} runs, {} B in [{}, {})", region.runs, region.bytes, region.begin, region.end);
+}
+
+std::string describe(const LastWriter& writer) {
+  if (writer.op.empty()) return "nobody";
+  return writer.node.empty() ? writer.op + " before this forward" : fmt::format("{} at {}", writer.op, writer.node);
+}
+
+std::int64_t ReplayContract::needed_count() const {
+  return std::count_if(nodes.begin(), nodes.end(), [](const ContractNode& node) { return node.needed; });
+}
+
+namespace {
+
+using contract::Names;
+using contract::Span;
+
+/// For Op::region, without data: the region that bounds the true one, and the same whatever has happened since.
+class BoundingRegions final : public RegionContext {
+ public:
+  BoundingRegions(const NodeRecord& node, const TapeData& data) : node_(node), data_(data) {}
+  const Op& op() const override { return *node_.op; }
+  const Attrs& attrs() const override { return node_.attrs; }
+  int input_count() const override { return node_.inputs; }
+  const Tensor& operand(int index) const override {
+    const OperandRecord& record = data_.operands[node_.first_operand + index];
+    return record.kind == OperandKind::value ? data_.values[record.value].tensor : record.tensor;
+  }
+  TensorView view(int index) const override { return operand(index).shape_view(); }
+
+ private:
+  const NodeRecord& node_;
+  const TapeData& data_;
+};
+
+/// Who keeps the bytes of each value.
+struct Holders {
+  bool decision = false, formula = false, replay = false;
+};
+
+class ContractBuilder {
+ public:
+  ContractBuilder(Tape& tape, std::int64_t micro_batch)
+      : data_(tape.data()), preserver_(tape.memory().preserver()), names_(data_), holders_(data_.values.size()) {
+    find_holders();
+    std::vector<std::string> context = read_contexts(tape);
+    for (std::size_t s = 0; s < names_.spans().size(); ++s) add_contract(s, micro_batch, context);
+    add_values();
+  }
+
+  ContractSet take() { return std::move(set_); }
+
+ private:
+  const OperandRecord& operand(const NodeRecord& node, int i) const { return data_.operands[node.first_operand + i]; }
+  void find_holders();
+  void add_contract(std::size_t span, std::int64_t micro_batch, const std::vector<std::string>& context);
+  void add_node(ReplayContract& contract, std::size_t span, std::uint32_t index);
+  void explain_needs(ReplayContract& contract, const Span& span);
+  void add_reads(ReplayContract& contract, std::size_t span, std::uint32_t index);
+  void add_effects(ReplayContract& contract, const Span& span, std::uint32_t index);
+  void add_preserved(ReadId read, std::size_t span, const std::string& storage, bool counts);
+  void add_values();
+
+  const TapeData& data_;
+  const Preserver& preserver_;
+  Names names_;
+  std::vector<Holders> holders_;
+  ContractSet set_;
+  std::map<const void*, std::size_t> preserved_at_;
+};
+
+void ContractBuilder::find_holders() {
+  for (const NodeRecord& node : data_.nodes) {
+    for_each_bit(node.owed_operands, [&](int i) {
+      if (operand(node, i).kind == OperandKind::value) holders_[operand(node, i).value].formula = true;
+    });
+    for_each_bit(node.owed_results, [&](int r) { holders_[node.first_value + r].formula = true; });
+    for_each_bit(node.replay_operands, [&](int i) {
+      if (operand(node, i).kind == OperandKind::value) holders_[operand(node, i).value].replay = true;
+    });
+  }
+  for (const SegmentInstance& instance : data_.segments) {
+    for (ValueId v : instance.kept) {
+      const NodeRecord& node = data_.nodes[data_.values[v].node];
+      bool decision = node.info->decisions >> (v - node.first_value) & 1;
+      (decision ? holders_[v].decision : holders_[v].replay) = true;
+    }
+  }
+}
+
+void ContractBuilder::add_contract(std::size_t index, std::int64_t micro_batch, const std::vector<std::string>& context) {
+  const Span& span = names_.spans()[index];
+  ReplayContract& contract = set_.contracts.emplace_back();
+  contract.segment = span.id;
+  contract.micro_batch = micro_batch;
+  SegmentOption option = span.segment == kNone ? SegmentOption{} : data_.segments[span.segment].option;
+  contract.values = option.values == ValueOption::replay ? "replay" : "retain";
+  contract.state = to_string(option.state);
+  for (std::uint32_t n = span.first_node; n < span.end_node; ++n) {
+    add_node(contract, index, n);
+    add_reads(contract, index, n);
+    add_effects(contract, span, n);
+  }
+  if (contract.replayed()) explain_needs(contract, span);
+  const std::vector<std::string>& noted =
+      span.segment != kNone && !data_.segments[span.segment].context.empty() ? data_.segments[span.segment].context : context;
+  for (std::size_t i = 0; i < noted.size(); ++i) contract.context.push_back({context_keys()[i].name, noted[i]});
+}
+
+void ContractBuilder::add_node(ReplayContract& contract, std::size_t span, std::uint32_t index) {
+  const NodeRecord& node = data_.nodes[index];
+  ContractNode& out = contract.nodes.emplace_back();
+  out.number = index - names_.spans()[span].first_node;
+  out.op = node.op->name;
+  out.label = node.label;
+  out.attrs = contract::attr_texts(node);
+  for (int i = 0; i < node.inputs + node.updates; ++i) {
+    const OperandRecord& from = operand(node, i);
+    out.operands.push_back(from.kind == OperandKind::absent  ? ""
+                           : from.kind == OperandKind::value ? names_.value(from.value, span)
+                                                             : names_.storage(from));
+  }
+  for (int r = 0; r < node.results; ++r) out.results.push_back(contract::type_text(data_.values[node.first_value + r].tensor));
+}
+
+/// The reason why a replay runs a node is the first node that asks for what it makes.
+void ContractBuilder::explain_needs(ReplayContract& contract, const Span& span) {
+  const SegmentInstance& instance = data_.segments[span.segment];
+  for (std::uint32_t n : instance.needed) contract.nodes[n - span.first_node].needed = true;
+  auto asked = [&](ValueId v, const ContractNode& by, const char* how) {
+    const ValueRecord& value = data_.values[v];
+    if (value.segment != span.segment || value.tensor.defined()) return;
+    ContractNode& maker = contract.nodes[value.node - span.first_node];
+    if (maker.needed && maker.why.empty()) maker.why = fmt::format("{} of #{} {} reads it", how, by.number, by.op);
+  };
+  for (ContractNode& out : contract.nodes) {
+    const NodeRecord& node = data_.nodes[span.first_node + static_cast<std::uint32_t>(out.number)];
+    if (node.wanted) {
+      for_each_bit(node.saved_operands, [&](int i) {
+        if (operand(node, i).kind == OperandKind::value) asked(operand(node, i).value, out, "the backward");
+      });
+      for_each_bit(node.saved_results, [&](int r) { asked(node.first_value + static_cast<ValueId>(r), out, "the backward"); });
+    }
+    if (!out.needed) continue;
+    for (int i = 0; i < node.inputs + node.updates; ++i) {
+      if (operand(node, i).kind == OperandKind::value) asked(operand(node, i).value, out, "the replay");
+    }
+  }
+  for (ContractNode& out : contract.nodes) {
+    if (out.needed) continue;
+    const NodeRecord& node = data_.nodes[span.first_node + static_cast<std::uint32_t>(out.number)];
+    bool kept = false;
+    for (int r = 0; r < node.results; ++r) kept |= data_.values[node.first_value + r].tensor.defined();
+    out.why = kept ? "what it made is kept" : "no backward reads what it made";
+  }
+}
+
+void ContractBuilder::add_reads(ReplayContract& contract, std::size_t span, std::uint32_t index) {
+  const NodeRecord& node = data_.nodes[index];
+  Mask owed = node.owed_operands | node.replay_operands;
+  for_each_bit(owed, [&](int i) {
+    const OperandRecord& from = operand(node, i);
+    bool value = from.kind == OperandKind::value;
+    if (value && names_.span_of(data_.values[from.value].node) == span) return;
+    const Tensor& tensor = value ? data_.values[from.value].tensor : from.tensor;
+    ReadId read = value ? data_.values[from.value].read : from.read;
+    ContractRead& out = contract.reads.emplace_back();
+    out.node = index - names_.spans()[span].first_node;
+    out.operand = contract::operand_name(node, i);
+    out.kind = value ? "value" : from.kind == OperandKind::leaf ? "leaf" : "state";
+    out.storage = value ? names_.value(from.value, span) : names_.storage(from);
+    out.dtype = to_string(tensor.dtype());
+    out.region = summarise(read != kNoRead ? preserver_.region(read) : tensor.region());
+    Clock version = read != kNoRead ? preserver_.version(read) : tensor.storage().clock();
+    out.version = static_cast<std::int64_t>(version);
+    out.for_replay = node.replay_operands >> i & 1;
+    out.for_formula = node.owed_operands >> i & 1;
+    if (value) {
+      std::uint32_t made_by = data_.values[from.value].node;
+      out.writer = {data_.nodes[made_by].op->name, names_.node(made_by)};
+    } else {
+      out.writer = names_.writer(preserver_.writer(read), version, tensor.storage(), index);
+    }
+    if (read != kNoRead) add_preserved(read, span, out.storage, !value);
+  });
+}
+
+void ContractBuilder::add_effects(ReplayContract& contract, const Span& span, std::uint32_t index) {
+  const NodeRecord& node = data_.nodes[index];
+  std::int64_t number = index - span.first_node;
+  if (node.draw.count > 0) {
+    contract.draws.push_back({number, node.draw.seed, node.draw.id, node.draw.position, node.draw.count});
+    contract.effects.push_back({number, node.op->name, "draw", "", {}});
+  }
+  if (node.op->effect) contract.effects.push_back({number, node.op->name, "outside", "", {}});
+  for (int i = node.inputs; i < node.inputs + node.updates; ++i) {
+    const OperandRecord& to = operand(node, i);
+    if (to.kind == OperandKind::value && data_.values[to.value].segment == node.segment) continue;
+    ContractEffect& out = contract.effects.emplace_back();
+    out.node = number;
+    out.op = node.op->name;
+    out.what = "write";
+    bool value = to.kind == OperandKind::value;
+    const Tensor& tensor = value ? data_.values[to.value].tensor : to.tensor;
+    out.storage = value ? names_.value(to.value, names_.span_of(index)) : names_.storage(to);
+    BoundingRegions context(node, data_);
+    out.region = summarise(node.op->region ? node.op->region(context, i) : tensor.region());
+  }
+}
+
+void ContractBuilder::add_preserved(ReadId read, std::size_t span, const std::string& storage, bool counts) {
+  for (const Preserver::Kept& kept : preserver_.kept(read)) {
+    auto [at, fresh] = preserved_at_.emplace(kept.id, set_.preserved.size());
+    if (fresh) {
+      PreservedObject& object = set_.preserved.emplace_back();
+      object.storage = storage;
+      object.whole = kept.whole;
+      object.data_bytes = kept.data_bytes;
+      object.row_list_bytes = kept.row_list_bytes;
+      object.charged_bytes = round_up_64(kept.data_bytes + kept.row_list_bytes);
+      object.killer = {kept.killer.name, ""};
+      auto n = static_cast<std::size_t>(kept.killer.sequence);
+      if (n < data_.nodes.size() && object.killer.op == data_.nodes[n].op->name) object.killer.node = names_.node(static_cast<std::uint32_t>(n));
+    }
+    PreservedObject& object = set_.preserved[at->second];
+    object.reads += counts;
+    const std::string& id = names_.spans()[span].id;
+    if (std::find(object.segments.begin(), object.segments.end(), id) == object.segments.end()) object.segments.push_back(id);
+  }
+}
+
+/// Values that hold bytes now, each storage once; and what is preserved for those overwritten.
+void ContractBuilder::add_values() {
+  std::map<const Storage*, std::pair<std::size_t, std::size_t>> of;  // contract, entry of its list
+  for (ValueId v = 0; v < data_.values.size(); ++v) {
+    const ValueRecord& value = data_.values[v];
+    if (!value.tensor.defined()) continue;
+    std::size_t span = names_.span_of(value.node);
+    if (value.read != kNoRead) add_preserved(value.read, span, names_.value(v, names_.spans().size()), true);
+    std::vector<KeptValue>& list = set_.contracts[span].kept;
+    auto [at, fresh] = of.emplace(&value.tensor.storage(), std::pair(span, list.size()));
+    if (fresh) {
+      list.push_back({names_.value(v, span), data_.nodes[value.node].op->name, contract::type_text(value.tensor),
+                      round_up_64(value.tensor.storage().bytes())});
+    }
+    KeptValue& kept = set_.contracts[at->second.first].kept[at->second.second];
+    kept.decision |= holders_[v].decision;
+    kept.formula |= holders_[v].formula;
+    kept.replay |= holders_[v].replay;
+    kept.handle |= value.handle != nullptr;
+  }
+}
+
+}  // namespace
+
+ContractSet read_contracts(Tape& tape, std::int64_t micro_batch) { return ContractBuilder(tape, micro_batch).take(); }
+
+}  // namespace reprise
