@@ -34,10 +34,11 @@ void expect_all_fine(const std::string& folder, Method method, std::uint64_t see
   for (const std::string& file : find_programs({folder})) {
     Program program = load_program(file);
     Judgement judgement = judged(program, method, seed);
-    EXPECT_TRUE(judgement.fine) << program.name << " under " << to_string(method) << ": " << to_string(judgement.verdict)
-                                << ": " << judgement.detail;
+    EXPECT_TRUE(judgement.fine) << program.name << " under " << to_string(method) << ": "
+                                << to_string(judgement.verdict) << ": " << judgement.detail;
     // Of the programs that allow an error only foreign writers may use it; the rest can be honoured, so it is.
-    bool may_reject = program.name.starts_with("c16_") || program.name == "c22_foreign" || (program.expect && program.expect->error);
+    bool may_reject =
+        program.name.starts_with("c16_") || program.name == "c22_foreign" || (program.expect && program.expect->error);
     if (!may_reject) EXPECT_EQ(judgement.verdict, Verdict::match) << program.name << ": " << judgement.detail;
   }
 }
@@ -76,9 +77,10 @@ TEST(Conform, IndicesOutsideAreRefusedInTheForward) {
 /// Programs in which bytes that a gradient depends on are overwritten between their read and the backward.
 TEST(Conform, NothingPreservedGivesWrongGradients) {
   SKIP_WITHOUT_SHARED_PROGRAMS();
-  for (const char* name : {"c01_copy", "c01_matmul", "c01_rows", "c01_strided", "c01_view", "c01_whole", "c03_queue_copy",
-                           "c03_queue_live", "c03_renorm", "c04_codebook", "c07_recurrent", "c07_three_versions",
-                           "c20_copied_weight", "c20_fused_step", "c20_step_between", "c20_tied"}) {
+  for (const char* name :
+       {"c01_copy", "c01_matmul", "c01_rows", "c01_strided", "c01_view", "c01_whole", "c03_queue_copy",
+        "c03_queue_live", "c03_renorm", "c04_codebook", "c07_recurrent", "c07_three_versions", "c20_copied_weight",
+        "c20_fused_step", "c20_step_between", "c20_tied"}) {
     Program program = load_program(shared_programs() + "/" + name + ".json");
     EXPECT_EQ(judged(program, Method::unchecked).verdict, Verdict::silent) << name;
   }
@@ -90,7 +92,9 @@ TEST(Conform, NothingPreservedGivesWrongGradients) {
 Program small(const std::string& main, const std::string& more = "") {
   return read_program(R"({"format": "reprise-conformance/1", "name": "small", "class": "RND", "about": "",
     "inputs": {"x": {"kind": "leaf", "shape": [1], "data": [1.0]}}, "buffers": {"B": {"shape": [1], "data": [2.0]}},
-    "cells": {"log": [], "n": 0}, "main": [)" + main + "]" + more + "}", "small.json");
+    "cells": {"log": [], "n": 0}, "main": [)" +
+                          main + "]" + more + "}",
+                      "small.json");
 }
 
 std::string refusal(const std::string& text) {
@@ -116,8 +120,9 @@ TEST(Conform, ReplayHappensAndIsCounted) {
 }
 
 TEST(Conform, AnInjectedFailureReachesTheProgramThatDoesNotRetry) {
-  Program program = small(R"({"do": "call", "seg": "S", "in": ["x"], "out": ["y"]}, {"do": "backward", "of": ["y"]})",
-                          R"(, "segments": {"S": {"args": ["x"], "out": ["y"], "body": [{"do": "mul", "in": ["x", "B"], "out": "t"},
+  Program program =
+      small(R"({"do": "call", "seg": "S", "in": ["x"], "out": ["y"]}, {"do": "backward", "of": ["y"]})",
+            R"(, "segments": {"S": {"args": ["x"], "out": ["y"], "body": [{"do": "mul", "in": ["x", "B"], "out": "t"},
                             {"do": "fail", "in": ["t"], "out": "t"}, {"do": "sin", "in": ["t"], "out": "y"}]}})");
   EXPECT_FALSE(run_program(program, Method::retain, 1).failed);
   Outcome outcome = run_program(program, Method::region, 1);
@@ -155,12 +160,14 @@ TEST(Conform, UnknownThingsAreRefusedWithTheirPlace) {
     return R"({"format": "reprise-conformance/1", "name": "n", "main": [)" + main + "]" + more + "}";
   };
   EXPECT_PRED2(contains, refusal(with_main(R"({"do": "frobnicate", "in": [], "out": "y"})")), "bad.json at /main/0/do");
-  EXPECT_PRED2(contains, refusal(with_main(R"({"do": "sin", "in": [1.0], "out": "y", "axes": 1})")), "unknown key 'axes'");
+  EXPECT_PRED2(contains, refusal(with_main(R"({"do": "sin", "in": [1.0], "out": "y", "axes": 1})")),
+               "unknown key 'axes'");
   EXPECT_PRED2(contains, refusal(with_main("", R"(, "color": 1)")), "unknown key 'color'");
   EXPECT_PRED2(contains, refusal(with_main(R"({"do": "sin", "in": [1.0, 2.0], "out": "y"})")), "takes 1 operands");
   EXPECT_PRED2(contains, refusal(with_main(R"({"do": "call", "seg": "S", "in": [], "out": []})")), "not declared");
   EXPECT_PRED2(contains, refusal(with_main("", R"(, "cells": {"a": 1}, "contexts": {"a": 1})")), "declared twice");
-  EXPECT_PRED2(contains, refusal(with_main("", R"(, "expect": {"grads": {"z": {"shape": [], "data": [1]}}})")), "/expect/grads");
+  EXPECT_PRED2(contains, refusal(with_main("", R"(, "expect": {"grads": {"z": {"shape": [], "data": [1]}}})")),
+               "/expect/grads");
 }
 
 TEST(Conform, HostileFilesAreRefused) {
@@ -180,7 +187,8 @@ TEST(Conform, HostileFilesAreRefused) {
   EXPECT_PRED2(contains, refusal(with_buffer(R"({"shape": [1], "data": [1.5], "dtype": "i64"})")), "whole number");
   EXPECT_PRED2(contains, refusal(R"({"format": "reprise-conformance/1", "name": "n", "main": [], "segments": {
     "A": {"args": [], "out": [], "body": [{"do": "call", "seg": "B", "in": [], "out": []}]},
-    "B": {"args": [], "out": [], "body": [{"do": "call", "seg": "A", "in": [], "out": []}]}}})"), "calls itself");
+    "B": {"args": [], "out": [], "body": [{"do": "call", "seg": "A", "in": [], "out": []}]}}})"),
+               "calls itself");
 }
 
 TEST(Conform, RunawayProgramsEndInAVerdict) {
@@ -195,15 +203,17 @@ TEST(Conform, RunawayProgramsEndInAVerdict) {
   // A tensor of 2^44 elements by broadcasting.
   Program grows = small(R"({"do": "reshape", "in": ["x"], "out": "a", "shape": [1, 1]},
     {"do": "draw", "stream": "r", "shape": [4194304, 1], "out": "u"}, {"do": "transpose", "in": ["u"], "out": "v"},
-    {"do": "mul", "in": ["u", "v"], "out": "w"})", R"(, "streams": {"r": {"seed": 1, "kind": "default"}})");
+    {"do": "mul", "in": ["u", "v"], "out": "w"})",
+                        R"(, "streams": {"r": {"seed": 1, "kind": "default"}})");
   Judgement judgement = judged(grows, Method::retain);
   EXPECT_EQ(judgement.verdict, Verdict::reject);
   EXPECT_PRED2(contains, judgement.detail, "memory");
   // Names that mean nothing, and things of the wrong kind.
-  for (const char* main : {R"({"do": "sin", "in": ["nothing"], "out": "y"})", R"({"do": "bump", "cell": "B", "by": 1})",
-                           R"({"do": "write", "to": "x", "value": 1.0})", R"({"do": "set", "cell": "log", "value": 1})",
-                           R"({"do": "write", "to": "B", "value": 1.0, "region": {"span": [0, 2]}})",
-                           R"({"do": "read", "of": "B", "out": "b", "region": {"block": {"offset": 0, "shape": [2], "stride": [-1]}}})"}) {
+  for (const char* main :
+       {R"({"do": "sin", "in": ["nothing"], "out": "y"})", R"({"do": "bump", "cell": "B", "by": 1})",
+        R"({"do": "write", "to": "x", "value": 1.0})", R"({"do": "set", "cell": "log", "value": 1})",
+        R"({"do": "write", "to": "B", "value": 1.0, "region": {"span": [0, 2]}})",
+        R"({"do": "read", "of": "B", "out": "b", "region": {"block": {"offset": 0, "shape": [2], "stride": [-1]}}})"}) {
     Judgement refused = judged(small(main), Method::retain);
     EXPECT_EQ(refused.verdict, Verdict::reject) << main;
     EXPECT_PRED2(contains, refused.detail, "at /main/0");

@@ -122,7 +122,8 @@ std::vector<std::string> JsonCursor::texts() const {
 
 Shape JsonCursor::shape() const {
   std::vector<JsonCursor> list = items();
-  if (list.size() > static_cast<std::size_t>(kMaxRank)) refuse("expected at most {} axes, got {}", kMaxRank, list.size());
+  if (list.size() > static_cast<std::size_t>(kMaxRank))
+    refuse("expected at most {} axes, got {}", kMaxRank, list.size());
   Shape shape;
   std::int64_t count = 1;
   for (const JsonCursor& item : list) {

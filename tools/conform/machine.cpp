@@ -41,8 +41,10 @@ Machine::Machine(const Program& program, Memory& memory, const MachineOptions& o
 Tensor Machine::state(const std::string& name, const TensorData& data, Category category) {
   Tensor tensor = make_tensor(memory_.allocator(), memory_.observer(), data.dtype, data.shape, category);
   tensor.storage().set_name(name);
-  if (data.dtype == DType::i64) std::copy(data.integers.begin(), data.integers.end(), tensor.host_write<std::int64_t>().begin());
-  else tensor.assign_doubles(data.reals);
+  if (data.dtype == DType::i64)
+    std::copy(data.integers.begin(), data.integers.end(), tensor.host_write<std::int64_t>().begin());
+  else
+    tensor.assign_doubles(data.reals);
   return tensor;
 }
 
@@ -55,7 +57,8 @@ void Machine::declare(const Program& program) {
       declared_[name] = LeafObject{leaf, input.kind == InputKind::param};
     }
   }
-  for (const auto& [name, data] : program.buffers) declared_[name] = StateObject{state(name, data, Category::state), true, false};
+  for (const auto& [name, data] : program.buffers)
+    declared_[name] = StateObject{state(name, data, Category::state), true, false};
   for (const auto& [name, view] : program.views) {
     const auto& of = std::get<StateObject>(declared_.at(view.of));
     declared_[name] = StateObject{part(of.tensor, view.region), true, true};
@@ -118,7 +121,8 @@ double Machine::number(const Operand& operand) {
   const Object& object = lookup(operand.name);
   if (const double* number = std::get_if<double>(&object)) return *number;
   Cell& cell = find_cell(operand.name);
-  if (cell.data.kind != CellData::Kind::number) fail(ErrorKind::user, "[cell] expected a number cell, got '{}'", operand.name);
+  if (cell.data.kind != CellData::Kind::number)
+    fail(ErrorKind::user, "[cell] expected a number cell, got '{}'", operand.name);
   return cell.data.number;
 }
 
@@ -140,7 +144,8 @@ Tensor Machine::part(const Tensor& tensor, const RegionSpec& region) const {
 
 Arg Machine::rows(const RegionSpec& region) {
   if (!region.rows_from) {
-    Tensor rows = make_tensor(memory_.allocator(), nullptr, DType::i64, {static_cast<std::int64_t>(region.rows.size())}, Category::data);
+    Tensor rows = make_tensor(memory_.allocator(), nullptr, DType::i64, {static_cast<std::int64_t>(region.rows.size())},
+                              Category::data);
     std::copy(region.rows.begin(), region.rows.end(), rows.host_write<std::int64_t>().begin());
     rows.storage().mark_constant();
     return rows;
@@ -153,7 +158,8 @@ Arg Machine::rows(const RegionSpec& region) {
 
 Value Machine::copied(const Arg& arg) {
   Tape::NoGrad no_grad(*tape_);
-  if (const double* number = std::get_if<double>(&arg.what())) return copy(*tape_, tape_->constant(*number, program_.dtype));
+  if (const double* number = std::get_if<double>(&arg.what()))
+    return copy(*tape_, tape_->constant(*number, program_.dtype));
   if (const auto* leaf = std::get_if<LeafRef>(&arg.what())) return copy(*tape_, (*leaf)->data);
   return copy(*tape_, arg);
 }

@@ -79,13 +79,13 @@ class Machine {
   /// Where names are looked up: the innermost scope, then, in a segment, main's.
   struct Frame {
     std::shared_ptr<Scope> locals;
-    const Scope* outer = nullptr;   // null in main
-    std::set<std::string> held;     // names that hooks of this segment will look up
+    const Scope* outer = nullptr;  // null in main
+    std::set<std::string> held;    // names that hooks of this segment will look up
   };
   struct Closure {
     const std::vector<Statement>* body;
     std::shared_ptr<Scope> locals;
-    Scope outer;                    // main's values that the body names, as they stood
+    Scope outer;  // main's values that the body names, as they stood
     bool main = false;
     std::function<void()> call;
   };

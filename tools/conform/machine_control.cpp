@@ -47,7 +47,8 @@ void Machine::run() { run_list(program_.main); }
 
 void Machine::run_list(const std::vector<Statement>& list) {
   for (const Statement& s : list) {
-    if (++statements_ > kMaxStatements) throw Unsupported(fmt::format("[conform] more than {} statements run", kMaxStatements));
+    if (++statements_ > kMaxStatements)
+      throw Unsupported(fmt::format("[conform] more than {} statements run", kMaxStatements));
     try {
       run_one(s);
     } catch (Error& error) {
@@ -212,7 +213,8 @@ void Machine::run_grad(const Statement& s) {
   Leaf& leaf = *held->leaf;
   Tensor gradient = leaf.grad;
   if (leaf.grad_empty) {
-    gradient = constant_tensor(*tape_, leaf.data.dtype(), leaf.data.shape(), std::vector<double>(static_cast<std::size_t>(leaf.data.size()), 0.0));
+    gradient = constant_tensor(*tape_, leaf.data.dtype(), leaf.data.shape(),
+                               std::vector<double>(static_cast<std::size_t>(leaf.data.size()), 0.0));
   }
   bind(s.out, copied(gradient));
   if (s.clear) leaf.clear_grad();

@@ -127,7 +127,8 @@ void Machine::write_foreign(const Statement& s, const Tensor& to, const Arg& val
   }
   Shape fitted;
   if (!broadcast_shapes(region, value.shape(), &fitted) || !(fitted == region)) {
-    fail(ErrorKind::user, "[write] expected a value that broadcasts to {}, got {}", to_string(region), to_string(value.shape()));
+    fail(ErrorKind::user, "[write] expected a value that broadcasts to {}, got {}", to_string(region),
+         to_string(value.shape()));
   }
   to.storage().host_read();  // puts the newest bytes back, as whoever writes past the doors would find them
   TensorView view = to.view();
@@ -166,20 +167,25 @@ void Machine::run_draw(const Statement& s) {
 
 void Machine::run_set(const Statement& s) {
   Cell& cell = find_cell(s.target);
-  if (cell.data.kind == CellData::Kind::list) fail(ErrorKind::user, "[set] expected a number or tensor cell, got the list '{}'", s.target);
-  if (cell.data.kind == CellData::Kind::number) cell.data.number = number(s.value);
-  else cell.content = copied(operand(s.value));
+  if (cell.data.kind == CellData::Kind::list)
+    fail(ErrorKind::user, "[set] expected a number or tensor cell, got the list '{}'", s.target);
+  if (cell.data.kind == CellData::Kind::number)
+    cell.data.number = number(s.value);
+  else
+    cell.content = copied(operand(s.value));
 }
 
 void Machine::run_bump(const Statement& s) {
   Cell& cell = find_cell(s.target);
-  if (cell.data.kind != CellData::Kind::number) fail(ErrorKind::user, "[bump] expected a number cell, got '{}'", s.target);
+  if (cell.data.kind != CellData::Kind::number)
+    fail(ErrorKind::user, "[bump] expected a number cell, got '{}'", s.target);
   cell.data.number += number(s.value);
 }
 
 void Machine::run_append(const Statement& s) {
   Cell& cell = find_cell(s.target);
-  if (cell.data.kind != CellData::Kind::list) fail(ErrorKind::user, "[append] expected a list cell, got '{}'", s.target);
+  if (cell.data.kind != CellData::Kind::list)
+    fail(ErrorKind::user, "[append] expected a list cell, got '{}'", s.target);
   Json item = s.literal;
   if (item.is_string()) {
     auto at = cells_.find(item.get<std::string>());

@@ -46,7 +46,8 @@ Arg as_float(Tape& tape, Arg arg) {
 
 /// Ops on tensors take a number as a scalar tensor.
 Arg as_tensor(Tape& tape, Arg arg) {
-  if (const double* number = std::get_if<double>(&arg.what())) return tape.constant(*number, tape.options().default_dtype);
+  if (const double* number = std::get_if<double>(&arg.what()))
+    return tape.constant(*number, tape.options().default_dtype);
   return arg;
 }
 
@@ -97,7 +98,9 @@ Value run_gather(Tape& tape, Args& in, const Statement&) {
   return gather_rows(tape, as_tensor(tape, in[0]), index);
 }
 
-Value run_softmax(Tape& tape, Args& in, const Statement&) { return softmax(tape, as_float(tape, as_tensor(tape, in[0]))); }
+Value run_softmax(Tape& tape, Args& in, const Statement&) {
+  return softmax(tape, as_float(tape, as_tensor(tape, in[0])));
+}
 
 Value run_layernorm(Tape& tape, Args& in, const Statement& s) {
   Arg x = as_float(tape, as_tensor(tape, in[0]));
@@ -130,14 +133,12 @@ Value run_batchnorm(Tape& tape, Args& in, const Statement& s) {
   auto statistic = [&] {
     return make_tensor(tape.memory().allocator(), tape.memory().observer(), dtype, {channels}, Category::state, true);
   };
-  Value y = batch_norm(tape, x, constant_tensor(tape, dtype, {channels}, ones), constant_tensor(tape, dtype, {channels}, zeros),
-                       statistic(), statistic(), {.eps = s.eps});
+  Value y = batch_norm(tape, x, constant_tensor(tape, dtype, {channels}, ones),
+                       constant_tensor(tape, dtype, {channels}, zeros), statistic(), statistic(), {.eps = s.eps});
   return shape.size() == 2 ? y : reshape(tape, y, shape);
 }
 
-Value run_where(Tape& tape, Args& in, const Statement&) {
-  return where(tape, as_tensor(tape, in[0]), in[1], in[2]);
-}
+Value run_where(Tape& tape, Args& in, const Statement&) { return where(tape, as_tensor(tape, in[0]), in[1], in[2]); }
 
 Value run_cast(Tape& tape, Args& in, const Statement& s) {
   Arg x = as_tensor(tape, in[0]);
@@ -146,7 +147,9 @@ Value run_cast(Tape& tape, Args& in, const Statement& s) {
   return is_floating(x.dtype()) ? cast(tape, x, DType::i64) : copy(tape, x);
 }
 
-Value run_argmax(Tape& tape, Args& in, const Statement&) { return argmax(tape, as_float(tape, as_tensor(tape, in[0]))); }
+Value run_argmax(Tape& tape, Args& in, const Statement&) {
+  return argmax(tape, as_float(tape, as_tensor(tape, in[0])));
+}
 Value run_topk(Tape& tape, Args& in, const Statement& s) {
   return top_k(tape, as_float(tape, as_tensor(tape, in[0])), s.k).indices;
 }

@@ -1,4 +1,5 @@
-// The table of the language's ops: how many operands each takes, which attributes it knows, and how it is said on a tape.
+// The table of the language's ops: how many operands each takes, which attributes it knows, and how it is said on a
+// tape.
 #pragma once
 
 #include <string>

@@ -16,8 +16,8 @@ namespace reprise::conform {
 struct TensorData {
   DType dtype = DType::f32;
   Shape shape;
-  std::vector<double> reals;            // of floating tensors
-  std::vector<std::int64_t> integers;   // of i64 tensors
+  std::vector<double> reals;           // of floating tensors
+  std::vector<std::int64_t> integers;  // of i64 tensors
 };
 
 enum class InputKind : std::uint8_t { leaf, param, frozen };
@@ -62,7 +62,21 @@ struct CellData {
 };
 
 enum class Do : std::uint8_t {
-  op, read, write, draw, set, bump, append, choose, with, context, call, hook, on_grad, backward, grad
+  op,
+  read,
+  write,
+  draw,
+  set,
+  bump,
+  append,
+  choose,
+  with,
+  context,
+  call,
+  hook,
+  on_grad,
+  backward,
+  grad
 };
 enum class WriteMode : std::uint8_t { assign, add, mul };
 struct OpRule;
@@ -70,11 +84,11 @@ struct OpRule;
 struct Statement {
   Do kind = Do::op;
   const OpRule* op = nullptr;
-  std::string path;             // where it stands in the file
-  std::vector<Operand> in;      // operands; of `backward`: the roots
+  std::string path;         // where it stands in the file
+  std::vector<Operand> in;  // operands; of `backward`: the roots
   std::string out;
   std::vector<std::string> outs;  // of `call`
-  std::string target;           // what is read, written, drawn from, set, called, ...
+  std::string target;             // what is read, written, drawn from, set, called, ...
   Operand value;
   RegionSpec region;
   WriteMode mode = WriteMode::assign;
@@ -84,9 +98,9 @@ struct Statement {
   std::optional<std::int64_t> axis;
   std::int64_t k = 1;
   double eps = 1e-5;
-  std::string to;               // of `cast`
-  Json literal;                 // of `append`
-  std::string test;             // of `if`; its numbers are in `in`
+  std::string to;    // of `cast`
+  Json literal;      // of `append`
+  std::string test;  // of `if`; its numbers are in `in`
   std::vector<Statement> body, otherwise;
 };
 

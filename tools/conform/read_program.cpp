@@ -25,17 +25,22 @@ TensorData read_tensor(const JsonCursor& at, DType dtype, std::vector<std::strin
   tensor.dtype = dtype;
   if (at.has("dtype")) {
     std::string name = at.at("dtype").text();
-    if (name == "i64") tensor.dtype = DType::i64;
-    else if (name != to_string(dtype)) at.at("dtype").refuse("expected i64, got '{}'", name);
+    if (name == "i64")
+      tensor.dtype = DType::i64;
+    else if (name != to_string(dtype))
+      at.at("dtype").refuse("expected i64, got '{}'", name);
   }
   tensor.shape = at.at("shape").shape();
   std::vector<JsonCursor> data = at.at("data").items();
   if (static_cast<std::int64_t>(data.size()) != element_count(tensor.shape)) {
-    at.refuse("expected {} numbers for shape {}, got {}", element_count(tensor.shape), to_string(tensor.shape), data.size());
+    at.refuse("expected {} numbers for shape {}, got {}", element_count(tensor.shape), to_string(tensor.shape),
+              data.size());
   }
   for (const JsonCursor& item : data) {
-    if (tensor.dtype == DType::i64) tensor.integers.push_back(item.integer(INT64_MIN, INT64_MAX));
-    else tensor.reals.push_back(item.number());
+    if (tensor.dtype == DType::i64)
+      tensor.integers.push_back(item.integer(INT64_MIN, INT64_MAX));
+    else
+      tensor.reals.push_back(item.number());
   }
   return tensor;
 }
@@ -44,10 +49,14 @@ InputDecl read_input(const JsonCursor& at, DType dtype) {
   InputDecl input;
   input.data = read_tensor(at, dtype, {"kind"});
   std::string kind = at.at("kind").text();
-  if (kind == "leaf") input.kind = InputKind::leaf;
-  else if (kind == "param") input.kind = InputKind::param;
-  else if (kind == "frozen") input.kind = InputKind::frozen;
-  else at.at("kind").refuse("expected leaf, param or frozen, got '{}'", kind);
+  if (kind == "leaf")
+    input.kind = InputKind::leaf;
+  else if (kind == "param")
+    input.kind = InputKind::param;
+  else if (kind == "frozen")
+    input.kind = InputKind::frozen;
+  else
+    at.at("kind").refuse("expected leaf, param or frozen, got '{}'", kind);
   if (input.kind != InputKind::frozen && input.data.dtype == DType::i64) {
     at.refuse("expected floating numbers for an input that wants a gradient, got i64");
   }
@@ -78,9 +87,12 @@ StreamDecl read_stream(const JsonCursor& at) {
   stream.seed = at.at("seed").unsigned_integer();
   if (at.has("id")) stream.id = at.at("id").unsigned_integer();
   std::string kind = at.at("kind").text();
-  if (kind == "named") stream.kind = StreamKind::named;
-  else if (kind == "foreign") stream.kind = StreamKind::foreign;
-  else if (kind != "default") at.at("kind").refuse("expected default, named or foreign, got '{}'", kind);
+  if (kind == "named")
+    stream.kind = StreamKind::named;
+  else if (kind == "foreign")
+    stream.kind = StreamKind::foreign;
+  else if (kind != "default")
+    at.at("kind").refuse("expected default, named or foreign, got '{}'", kind);
   return stream;
 }
 
@@ -107,13 +119,15 @@ Expectation read_expectation(const JsonCursor& at, DType dtype) {
     if (!at.has(section)) return;
     for (const auto& [name, item] : at.at(section).members()) read(name, item);
   };
-  each("grads", [&](const std::string& name, const JsonCursor& item) { expect.grads[name] = read_tensor(item, dtype); });
-  each("buffers", [&](const std::string& name, const JsonCursor& item) { expect.buffers[name] = read_tensor(item, dtype); });
-  each("streams", [&](const std::string& name, const JsonCursor& item) { expect.streams[name] = item.unsigned_integer(); });
+  each("grads",
+       [&](const std::string& name, const JsonCursor& item) { expect.grads[name] = read_tensor(item, dtype); });
+  each("buffers",
+       [&](const std::string& name, const JsonCursor& item) { expect.buffers[name] = read_tensor(item, dtype); });
+  each("streams",
+       [&](const std::string& name, const JsonCursor& item) { expect.streams[name] = item.unsigned_integer(); });
   each("cells", [&](const std::string& name, const JsonCursor& item) { expect.cells[name] = read_cell(item, dtype); });
-  each("max_replays", [&](const std::string& name, const JsonCursor& item) {
-    expect.max_replays[name] = item.integer(0, INT64_MAX);
-  });
+  each("max_replays",
+       [&](const std::string& name, const JsonCursor& item) { expect.max_replays[name] = item.integer(0, INT64_MAX); });
   return expect;
 }
 
@@ -136,7 +150,8 @@ void require_distinct_names(const Program& program, const JsonCursor& top) {
 void require_declared(const Program& program, const std::vector<Statement>& body, const JsonCursor& top) {
   for (const Statement& s : body) {
     auto need = [&](const auto& map, const char* what) {
-      if (!map.count(s.target)) top.refuse("the statement at {} names the {} '{}', which is not declared", s.path, what, s.target);
+      if (!map.count(s.target))
+        top.refuse("the statement at {} names the {} '{}', which is not declared", s.path, what, s.target);
     };
     if (s.kind == Do::draw) need(program.streams, "stream");
     if (s.kind == Do::with || s.kind == Do::context) need(program.contexts, "context");
@@ -144,8 +159,8 @@ void require_declared(const Program& program, const std::vector<Statement>& body
       need(program.segments, "segment");
       const SegmentDecl& segment = program.segments.at(s.target);
       if (s.in.size() != segment.args.size() || s.outs.size() != segment.out.size()) {
-        top.refuse("the call at {} passes {} arguments and takes {} results; segment '{}' has {} and {}", s.path, s.in.size(),
-                   s.outs.size(), s.target, segment.args.size(), segment.out.size());
+        top.refuse("the call at {} passes {} arguments and takes {} results; segment '{}' has {} and {}", s.path,
+                   s.in.size(), s.outs.size(), s.target, segment.args.size(), segment.out.size());
       }
     }
     require_declared(program, s.body, top);
@@ -203,14 +218,15 @@ void check_expectation(const Program& program, const JsonCursor& top) {
 Program read_program(const std::string& text, const std::string& file) {
   Json json = parse_json(text, file);
   JsonCursor top(json, file);
-  top.require_keys({"format", "name", "class", "about", "dtype", "inputs", "buffers", "views", "streams", "cells", "contexts",
-                    "segments", "main", "expect", "honour_or_reject"});
+  top.require_keys({"format", "name", "class", "about", "dtype", "inputs", "buffers", "views", "streams", "cells",
+                    "contexts", "segments", "main", "expect", "honour_or_reject"});
   if (top.at("format").text() != kFormat) top.at("format").refuse("expected '{}'", kFormat);
   Program program;
   program.file = file;
   program.name = top.at("name").text();
   if (top.has("class")) program.cls = top.at("class").text();
-  if (top.has("about")) program.about = top.at("about").json().is_string() ? top.at("about").json().get<std::string>() : "";
+  if (top.has("about"))
+    program.about = top.at("about").json().is_string() ? top.at("about").json().get<std::string>() : "";
   if (top.has("dtype")) program.dtype = read_dtype(top.at("dtype"));
   if (top.has("honour_or_reject")) program.honour_or_reject = top.at("honour_or_reject").flag();
   auto each = [&](const char* section, auto&& read) {
@@ -218,7 +234,8 @@ Program read_program(const std::string& text, const std::string& file) {
     for (const auto& [name, item] : top.at(section).members()) read(name, item);
   };
   each("inputs", [&](const auto& name, const auto& item) { program.inputs[name] = read_input(item, program.dtype); });
-  each("buffers", [&](const auto& name, const auto& item) { program.buffers[name] = read_tensor(item, program.dtype); });
+  each("buffers",
+       [&](const auto& name, const auto& item) { program.buffers[name] = read_tensor(item, program.dtype); });
   each("views", [&](const auto& name, const auto& item) {
     item.require_keys({"of", "region"});
     ViewDecl view{item.at("of").text(), read_region(item.at("region"))};

@@ -8,9 +8,12 @@ namespace reprise::conform {
 
 Operand read_operand(const JsonCursor& at) {
   Operand operand;
-  if (at.json().is_number()) operand.number = at.number();
-  else if (at.json().is_string()) operand.name = at.text();
-  else at.refuse("expected a number or a name, got {}", at.json().type_name());
+  if (at.json().is_number())
+    operand.number = at.number();
+  else if (at.json().is_string())
+    operand.name = at.text();
+  else
+    at.refuse("expected a number or a name, got {}", at.json().type_name());
   return operand;
 }
 
@@ -18,7 +21,8 @@ RegionSpec read_region(const JsonCursor& at) {
   RegionSpec region;
   at.require_keys({"span", "block", "rows", "wrap"});
   int forms = at.has("span") + at.has("block") + at.has("rows");
-  if (forms != 1 || (at.has("wrap") && !at.has("rows"))) at.refuse("expected one of span, block, rows (wrap goes with rows)");
+  if (forms != 1 || (at.has("wrap") && !at.has("rows")))
+    at.refuse("expected one of span, block, rows (wrap goes with rows)");
   if (at.has("span")) {
     region.kind = RegionSpec::Kind::span;
     std::vector<std::int64_t> ends = at.at("span").integers();
@@ -41,8 +45,10 @@ RegionSpec read_region(const JsonCursor& at) {
     if (region.strides.size() != region.shape.size()) block.refuse("expected as many strides as axes");
   } else {
     region.kind = RegionSpec::Kind::rows;
-    if (at.at("rows").json().is_array()) region.rows = at.at("rows").integers();
-    else region.rows_from = read_operand(at.at("rows"));
+    if (at.at("rows").json().is_array())
+      region.rows = at.at("rows").integers();
+    else
+      region.rows_from = read_operand(at.at("rows"));
     if (at.has("wrap")) region.wrap = at.at("wrap").flag();
   }
   return region;
@@ -106,7 +112,8 @@ void read_op(const JsonCursor& at, Statement& s) {
   if (at.has("k") || std::string(s.op->name) == "topk") s.k = at.at("k").integer(1, kMaxElements);
   if (std::string(s.op->name) == "cast") {
     s.to = at.at("to").text();
-    if (s.to != "bf16" && s.to != "f32" && s.to != "i64") at.at("to").refuse("expected bf16, f32 or i64, got '{}'", s.to);
+    if (s.to != "bf16" && s.to != "f32" && s.to != "i64")
+      at.at("to").refuse("expected bf16, f32 or i64, got '{}'", s.to);
   }
 }
 
@@ -119,90 +126,141 @@ struct StatementRule {
   void (*read)(const JsonCursor& at, Statement& s, const Place& place);
 };
 
-const std::vector<StatementRule>& statement_rules() {
-  using C = const JsonCursor&;
-  using S = Statement&;
-  using P = const Place&;
-  static const std::vector<StatementRule> rules = {
-      {"read", Do::read, {"of", "region", "out"}, false, true,
-       [](C at, S s, P) {
-         s.in = {read_operand(at.at("of"))};
-         s.out = at.at("out").text();
-       }},
-      {"write", Do::write, {"to", "value", "mode", "region", "foreign"}, false, true,
-       [](C at, S s, P) {
-         s.target = at.at("to").text();
-         s.value = read_operand(at.at("value"));
-         if (at.has("mode")) s.mode = read_mode(at.at("mode"));
-         if (at.has("foreign")) s.foreign = at.at("foreign").flag();
-       }},
-      {"draw", Do::draw, {"stream", "shape", "out"}, false, false,
-       [](C at, S s, P) {
-         s.target = at.at("stream").text();
-         s.shape = at.at("shape").shape();
-         s.out = at.at("out").text();
-       }},
-      {"set", Do::set, {"cell", "value"}, false, true,
-       [](C at, S s, P) {
-         s.target = at.at("cell").text();
-         s.value = read_operand(at.at("value"));
-       }},
-      {"bump", Do::bump, {"cell", "by"}, false, true,
-       [](C at, S s, P) {
-         s.target = at.at("cell").text();
-         s.value = read_operand(at.at("by"));
-       }},
-      {"append", Do::append, {"cell", "value"}, false, true, [](C at, S s, P) { read_append(at, s); }},
-      {"if", Do::choose, {"test", "then", "else"}, false, false,
-       [](C at, S s, P place) {
-         read_test(at.at("test"), s);
-         s.body = read_list(at.at("then"), place);
-         if (at.has("else")) s.otherwise = read_list(at.at("else"), place);
-       }},
-      {"with", Do::with, {"key", "value", "body"}, false, false,
-       [](C at, S s, P place) {
-         s.target = at.at("key").text();
-         s.value = read_operand(at.at("value"));
-         s.body = read_list(at.at("body"), place);
-       }},
-      {"context", Do::context, {"key", "out"}, false, false,
-       [](C at, S s, P) {
-         s.target = at.at("key").text();
-         s.out = at.at("out").text();
-       }},
-      {"call", Do::call, {"seg", "in", "out"}, false, false,
-       [](C at, S s, P) {
-         s.target = at.at("seg").text();
-         s.in = read_operands(at.at("in"));
-         s.outs = at.at("out").texts();
-       }},
-      {"hook", Do::hook, {"in", "out", "body"}, false, false,
-       [](C at, S s, P place) {
-         s.in = read_operands(at.at("in"));
-         if (s.in.size() != 1) at.at("in").refuse("hook takes 1 operand, got {}", s.in.size());
-         s.out = at.at("out").text();
-         s.body = read_list(at.at("body"), {place.main, true});
-       }},
-      {"on_grad", Do::on_grad, {"of", "body"}, true, false,
-       [](C at, S s, P place) {
-         s.target = at.at("of").text();
-         s.body = read_list(at.at("body"), {place.main, true});
-       }},
-      {"backward", Do::backward, {"of", "keep", "retries"}, true, false,
-       [](C at, S s, P) {
-         s.in = read_operands(at.at("of"));
-         if (at.has("keep")) s.keep = at.at("keep").flag();
-         if (at.has("retries")) s.retries = at.at("retries").integer(0, 1000);
-       }},
-      {"grad", Do::grad, {"of", "out", "clear"}, true, false,
-       [](C at, S s, P) {
-         s.target = at.at("of").text();
-         s.out = at.at("out").text();
-         if (at.has("clear")) s.clear = at.at("clear").flag();
-       }},
-  };
-  return rules;
-}
+using C = const JsonCursor&;
+using S = Statement&;
+using P = const Place&;
+
+// name, kind, keys, in main only, in a hook's body too, reader
+const std::vector<StatementRule> kStatementRules = {
+    {"read",
+     Do::read,
+     {"of", "region", "out"},
+     false,
+     true,
+     [](C at, S s, P) {
+       s.in = {read_operand(at.at("of"))};
+       s.out = at.at("out").text();
+     }},
+    {"write",
+     Do::write,
+     {"to", "value", "mode", "region", "foreign"},
+     false,
+     true,
+     [](C at, S s, P) {
+       s.target = at.at("to").text();
+       s.value = read_operand(at.at("value"));
+       if (at.has("mode")) s.mode = read_mode(at.at("mode"));
+       if (at.has("foreign")) s.foreign = at.at("foreign").flag();
+     }},
+    {"draw",
+     Do::draw,
+     {"stream", "shape", "out"},
+     false,
+     false,
+     [](C at, S s, P) {
+       s.target = at.at("stream").text();
+       s.shape = at.at("shape").shape();
+       s.out = at.at("out").text();
+     }},
+    {"set",
+     Do::set,
+     {"cell", "value"},
+     false,
+     true,
+     [](C at, S s, P) {
+       s.target = at.at("cell").text();
+       s.value = read_operand(at.at("value"));
+     }},
+    {"bump",
+     Do::bump,
+     {"cell", "by"},
+     false,
+     true,
+     [](C at, S s, P) {
+       s.target = at.at("cell").text();
+       s.value = read_operand(at.at("by"));
+     }},
+    {"append", Do::append, {"cell", "value"}, false, true, [](C at, S s, P) { read_append(at, s); }},
+    {"if",
+     Do::choose,
+     {"test", "then", "else"},
+     false,
+     false,
+     [](C at, S s, P place) {
+       read_test(at.at("test"), s);
+       s.body = read_list(at.at("then"), place);
+       if (at.has("else")) s.otherwise = read_list(at.at("else"), place);
+     }},
+    {"with",
+     Do::with,
+     {"key", "value", "body"},
+     false,
+     false,
+     [](C at, S s, P place) {
+       s.target = at.at("key").text();
+       s.value = read_operand(at.at("value"));
+       s.body = read_list(at.at("body"), place);
+     }},
+    {"context",
+     Do::context,
+     {"key", "out"},
+     false,
+     false,
+     [](C at, S s, P) {
+       s.target = at.at("key").text();
+       s.out = at.at("out").text();
+     }},
+    {"call",
+     Do::call,
+     {"seg", "in", "out"},
+     false,
+     false,
+     [](C at, S s, P) {
+       s.target = at.at("seg").text();
+       s.in = read_operands(at.at("in"));
+       s.outs = at.at("out").texts();
+     }},
+    {"hook",
+     Do::hook,
+     {"in", "out", "body"},
+     false,
+     false,
+     [](C at, S s, P place) {
+       s.in = read_operands(at.at("in"));
+       if (s.in.size() != 1) at.at("in").refuse("hook takes 1 operand, got {}", s.in.size());
+       s.out = at.at("out").text();
+       s.body = read_list(at.at("body"), {place.main, true});
+     }},
+    {"on_grad",
+     Do::on_grad,
+     {"of", "body"},
+     true,
+     false,
+     [](C at, S s, P place) {
+       s.target = at.at("of").text();
+       s.body = read_list(at.at("body"), {place.main, true});
+     }},
+    {"backward",
+     Do::backward,
+     {"of", "keep", "retries"},
+     true,
+     false,
+     [](C at, S s, P) {
+       s.in = read_operands(at.at("of"));
+       if (at.has("keep")) s.keep = at.at("keep").flag();
+       if (at.has("retries")) s.retries = at.at("retries").integer(0, 1000);
+     }},
+    {"grad",
+     Do::grad,
+     {"of", "out", "clear"},
+     true,
+     false,
+     [](C at, S s, P) {
+       s.target = at.at("of").text();
+       s.out = at.at("out").text();
+       if (at.has("clear")) s.clear = at.at("clear").flag();
+     }},
+};
 
 Statement read_one(const JsonCursor& at, const Place& place) {
   Statement s;
@@ -213,7 +271,7 @@ Statement read_one(const JsonCursor& at, const Place& place) {
     read_op(at, s);
     return s;
   }
-  const auto& rules = statement_rules();
+  const auto& rules = kStatementRules;
   auto rule = std::find_if(rules.begin(), rules.end(), [&](const StatementRule& r) { return name == r.name; });
   if (rule == rules.end()) at.at("do").refuse("unknown statement or op '{}'", name);
   if (rule->main_only && !place.main) at.refuse("{} stands in main only", name);

@@ -12,7 +12,8 @@ std::vector<std::string> find_programs(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     std::error_code error;
-    if (!fs::exists(path, error)) fail(ErrorKind::user, "[conform] expected a file or folder, got '{}', which does not exist", path);
+    if (!fs::exists(path, error))
+      fail(ErrorKind::user, "[conform] expected a file or folder, got '{}', which does not exist", path);
     if (!fs::is_directory(path, error)) {
       files.push_back(path);
       continue;

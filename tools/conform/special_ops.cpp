@@ -32,7 +32,8 @@ void forward_fail(ForwardContext& c) {
 
 void infer_unsteady(InferContext& c) {
   if (!(c.shape(0) == c.shape(1)) || c.dtype(0) != c.dtype(1)) {
-    fail(ErrorKind::user, "[unsteady] expected two operands alike, got {} and {}", to_string(c.shape(0)), to_string(c.shape(1)));
+    fail(ErrorKind::user, "[unsteady] expected two operands alike, got {} and {}", to_string(c.shape(0)),
+         to_string(c.shape(1)));
   }
   infer_same(c);
 }
@@ -87,13 +88,15 @@ const Op kUnsteady{.name = "conform_unsteady",
 }  // namespace
 
 Value hook(Tape& tape, Arg x, const std::function<void()>& body) {
-  return tape.apply_one(kHook, {std::move(x)}, Attrs().add(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&body))));
+  return tape.apply_one(kHook, {std::move(x)},
+                        Attrs().add(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&body))));
 }
 
 Value unsteady(Tape& tape, Arg x, Arg step) {
   Shape shape;
   if (!broadcast_shapes(x.shape(), step.shape(), &shape)) {
-    fail(ErrorKind::user, "[unsteady] expected shapes that broadcast, got {} and {}", to_string(x.shape()), to_string(step.shape()));
+    fail(ErrorKind::user, "[unsteady] expected shapes that broadcast, got {} and {}", to_string(x.shape()),
+         to_string(step.shape()));
   }
   auto grow = [&](Arg& arg) {
     if (arg.shape() == shape) return;

@@ -108,7 +108,9 @@ Difference first_difference(const Map& want, const Map& got, Compare&& compare_o
 
 Difference compare_state(const Program& program, const Outcome& outcome, double tolerance) {
   const Expectation& expect = *program.expect;
-  auto tensors = [&](const auto& name, const auto& got, const auto& want) { return compare(name, got, want, tolerance); };
+  auto tensors = [&](const auto& name, const auto& got, const auto& want) {
+    return compare(name, got, want, tolerance);
+  };
   if (auto d = first_difference(expect.buffers, outcome.buffers, tensors)) return d;
   auto streams = [&](const std::string& name, std::uint64_t got, std::uint64_t want) {
     return got == want ? Difference{} : Difference{fmt::format("stream {} stands at {}, expected {}", name, got, want)};
@@ -116,7 +118,9 @@ Difference compare_state(const Program& program, const Outcome& outcome, double 
   if (auto d = first_difference(expect.streams, outcome.streams, streams)) return d;
   if (auto d = first_difference(expect.cells, outcome.cells, tensors)) return d;
   auto replays = [&](const std::string& name, std::int64_t got, std::int64_t most) {
-    return got <= most ? Difference{} : Difference{fmt::format("segment {} was replayed {} times, at most {} allowed", name, got, most)};
+    return got <= most
+               ? Difference{}
+               : Difference{fmt::format("segment {} was replayed {} times, at most {} allowed", name, got, most)};
   };
   if (auto d = first_difference(expect.max_replays, outcome.replays, replays)) return d;
   return {};
@@ -189,7 +193,9 @@ Judgement judge(const Program& program, const Outcome& outcome) {
   if (!program.expect) return judge_leak(outcome, {Verdict::ran, true, ""});
   if (wants_error) return {Verdict::silent, false, "expected an error in the forward, got none"};
   double tolerance = program.dtype == DType::f64 ? 1e-8 : 2e-4;
-  auto tensors = [&](const auto& name, const auto& got, const auto& want) { return compare("grad " + name, got, want, tolerance); };
+  auto tensors = [&](const auto& name, const auto& got, const auto& want) {
+    return compare("grad " + name, got, want, tolerance);
+  };
   if (auto d = first_difference(program.expect->grads, outcome.grads, tensors)) return {Verdict::silent, false, d.text};
   if (auto d = compare_state(program, outcome, tolerance)) return {Verdict::state, false, d.text};
   return judge_leak(outcome, {Verdict::match, true, ""});

@@ -13,9 +13,9 @@ const char* to_string(Verdict verdict);
 
 struct Outcome {
   bool failed = false;
-  bool in_backward = false;    // the error came out of a backward
+  bool in_backward = false;  // the error came out of a backward
   bool unsupported = false;
-  std::string error;           // with context lines
+  std::string error;  // with context lines
   std::map<std::string, TensorData> grads, buffers;
   std::map<std::string, std::uint64_t> streams;
   std::map<std::string, CellData> cells;
@@ -25,8 +25,8 @@ struct Outcome {
 
 struct Judgement {
   Verdict verdict = Verdict::match;
-  bool fine = true;     // match, ran, or a reject that is allowed
-  std::string detail;   // empty when there is nothing to say
+  bool fine = true;    // match, ran, or a reject that is allowed
+  std::string detail;  // empty when there is nothing to say
 };
 
 /// Runs `program` guarded, in a memory of its own. An error of the program or the framework is part of the outcome.
