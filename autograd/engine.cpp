@@ -164,6 +164,8 @@ void BackwardEngine::end_replay(std::uint32_t segment) noexcept {
 void BackwardEngine::differentiate(std::uint32_t index) {
   const Op& op = *data_.nodes[index].op;
   OpScope scope(tape_.memory().meter(), op.name);
+  TapeObserver* observer = tape_.observer();
+  if (observer) observer->before_backward(tape_, index);
   NodeBackward context(tape_, index);
   context.prepare();
   if (context.has_work() && !tape_.memory().is_dry()) {
@@ -171,6 +173,7 @@ void BackwardEngine::differentiate(std::uint32_t index) {
     else op.backward(context);
   }
   context.stage();
+  if (observer) observer->after_backward(tape_, index, context.gradients());
   context.commit();
 }
 

@@ -195,6 +195,12 @@ std::int32_t NodeBackward::holders(const Tensor& tensor) const {
   return count;
 }
 
+std::vector<TensorView> NodeBackward::gradients() const {
+  std::vector<TensorView> views;
+  for (const Target& target : targets_) views.push_back(target.tensor.defined() ? target.tensor.view() : TensorView{});
+  return views;
+}
+
 void NodeBackward::stage() {
   Allocator& allocator = tape_.memory().allocator();
   for (int i = 0; i < node_.inputs + node_.updates; ++i) {

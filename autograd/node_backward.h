@@ -15,6 +15,8 @@ class NodeBackward final : public BackwardContext {
 
   /// Serves what the formula saved, takes workspace and targets. Errors: replay (guard), memory.
   void prepare();
+  /// The gradient of each operand, handed through or made; for observers.
+  std::vector<TensorView> gradients() const;
   /// Takes what handing on will need, so that commit() cannot fail. Errors: memory.
   void stage();
   /// Adds all gradients to their values and leaves.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "autograd/node.h"
+#include "autograd/observer.h"
 #include "autograd/op.h"
 #include "autograd/value.h"
 #include "memory/memory.h"
@@ -87,6 +88,10 @@ class Tape {
   /// go of. Null for none.
   void set_node_hook(std::function<void(std::uint32_t)> hook) { node_hook_ = std::move(hook); }
 
+  /// Looks on while backwards run; null for nobody. Must outlive them.
+  void set_observer(TapeObserver* observer) { observer_ = observer; }
+  TapeObserver* observer() const { return observer_; }
+
   // ---- guard mode (nothing happens where TapeOptions::guard is off)
   /// Ops that do not name `storage` may neither read nor write it; states and leaves that ops are given are watched anyway.
   void watch(const StorageRef& storage);
@@ -116,6 +121,7 @@ class Tape {
   std::unique_ptr<Guard> guard_;  // null unless options_.guard
   SegmentPolicy* policy_ = nullptr;
   Replayer* replayer_ = nullptr;
+  TapeObserver* observer_ = nullptr;
   int no_grad_depth_ = 0;
   std::function<void(std::uint32_t)> node_hook_;
 };

@@ -7,6 +7,7 @@
 
 #include "memory/arena.h"
 #include "memory/dry_allocator.h"
+#include "memory/fault_allocator.h"
 #include "memory/meter.h"
 #include "memory/preserver.h"
 
@@ -31,10 +32,15 @@ class Memory {
       arena_.emplace(meter_, options.machine_limit);
       arena_->poison_freed(options.poison_freed);
     }
-    preserver_.emplace(allocator());
+    fault_.emplace(arena_ ? static_cast<Allocator&>(*arena_) : *dry_);
+    preserver_.emplace(*fault_);
   }
 
-  Allocator& allocator() { return arena_ ? static_cast<Allocator&>(*arena_) : *dry_; }
+  Allocator& allocator() { return *fault_; }
+  /// For tests: the n-th request from now (0: the next) is refused once with a memory error; negative: none.
+  void fail_allocation(std::int64_t n) { fault_->fail_at(n); }
+  /// Whether that refusal is still to come.
+  bool failure_pending() const { return fault_->pending(); }
   Meter& meter() { return meter_; }
   const Meter& meter() const { return meter_; }
   /// Null on a dry run.
@@ -49,6 +55,7 @@ class Memory {
   Meter meter_;
   std::optional<Arena> arena_;
   std::optional<DryAllocator> dry_;
+  std::optional<FaultAllocator> fault_;
   std::optional<Preserver> preserver_;  // gives its copies back before the arena goes
 };
 

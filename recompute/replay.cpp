@@ -16,6 +16,7 @@ class NodeReplay {
       : tape_(tape), data_(tape.data()), preserver_(tape.memory().preserver()), index_(index), serving_(preserver_) {}
 
   void run() {
+    if (TapeObserver* observer = tape_.observer()) observer->before_replay(tape_, index_);
     gather();
     plan_updates();
     allocate();
