@@ -71,11 +71,15 @@ int lock_within(const fs::path& folder, double seconds) {
        folder.string(), pid[0] != '\0' ? pid : "(unknown)");
 }
 
-/// Whether the folder holds anything but its lock file.
+/// Whether the folder holds anything but its lock file and what a process leaves that is killed before config.yaml is
+/// there: an empty metrics.jsonl, a partial config.yaml.
 bool is_taken(const fs::path& folder) {
-  std::error_code error;
+  std::error_code error, ignored;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename() != kLockName) return true;
+    fs::path name = entry.path().filename();
+    bool left_over = name == kLockName || name == "config.yaml.partial" ||
+                     (name == "metrics.jsonl" && entry.is_regular_file(ignored) && entry.file_size(ignored) == 0);
+    if (!left_over) return true;
   }
   if (error) fail(ErrorKind::io, "[run folder] cannot read {}: {}", folder.string(), error.message());
   return false;

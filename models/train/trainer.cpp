@@ -144,7 +144,8 @@ double TrainingRun::micro_batch() {
   if (!std::isfinite(loss)) {
     forward = {};
     tape_.clear();
-    throw Diverged{fmt::format("the loss of step {} is {}: {}", state_.step + 1, loss, describe_first_not_finite(*session_.model, batch, session_.memory))};
+    throw Diverged{fmt::format("the loss of step {} is {}: {}", state_.step + 1, std::isnan(loss) ? "not a number" : "infinite",
+                               describe_first_not_finite(*session_.model, batch, session_.memory))};
   }
   tape_.backward(forward.loss);
   state_.interval.hits += forward.hits.value_or(0);
