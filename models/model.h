@@ -46,6 +46,8 @@ class TrainableModel {
 
   /// What the optimiser trains.
   virtual ParameterSet& parameters() = 0;
+  /// All sets of parameters and buffers, parameters() first.
+  virtual std::vector<ParameterSet*> parameter_sets() { return {&parameters()}; }
   /// Every parameter and buffer by name: what a checkpoint holds besides the optimiser's state.
   virtual std::vector<NamedTensor> tensors() = 0;
   /// Streams that the forward draws from.

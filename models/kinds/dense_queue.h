@@ -18,6 +18,7 @@ class DenseQueueModel final : public TrainableModel {
 
   void allocate(Memory& memory) override;
   ParameterSet& parameters() override { return query_set_; }
+  std::vector<ParameterSet*> parameter_sets() override { return {&query_set_, &key_set_, &queue_set_}; }
   std::vector<NamedTensor> tensors() override;
   std::vector<Stream*> streams() override { return {&dropout_}; }
   SegmentNames segment_names() const override;

@@ -101,6 +101,23 @@ void copy_bytes(const Tensor& from, const Tensor& to) {
 
 }  // namespace
 
+void ParameterSet::convert(Memory& memory, DType dtype) {
+  auto converted = [&](const Tensor& from) {
+    Tensor to = make_tensor(memory.allocator(), memory.observer(), dtype, from.shape(), from.storage().category());
+    to.assign_doubles(from.to_doubles(), "convert");
+    to.storage().set_name(from.storage().name());
+    return to;
+  };
+  for (Parameter* p : order_) {
+    p->leaf->data = converted(p->leaf->data);
+    if (trained_) p->leaf->grad = converted(p->leaf->grad);
+    p->leaf->clear_grad();
+  }
+  for (Buffer& b : buffers_) {
+    if (is_floating(b.dtype)) b.tensor = converted(b.tensor);
+  }
+}
+
 void ParameterSet::copy_from(const ParameterSet& other) {
   REPRISE_INVARIANT(order_.size() == other.order_.size() && buffers_.size() == other.buffers_.size());
   for (std::size_t i = 0; i < order_.size(); ++i) copy_bytes(other.order_[i]->leaf->data, order_[i]->leaf->data);

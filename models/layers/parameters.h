@@ -67,6 +67,8 @@ class ParameterSet {
   void allocate(Memory& memory, std::uint64_t seed);
   /// Slabs for `count` optimiser tensors of each parameter (category optimiser), zero; in the order of parameters().
   std::vector<std::vector<Tensor>> allocate_like(Memory& memory, int count);
+  /// Makes all parameters and floating buffers anew as `dtype`, with the same values; for checks in f64. Errors (memory).
+  void convert(Memory& memory, DType dtype);
   /// Copies the values of parameters and buffers of another set with the same declarations.
   void copy_from(const ParameterSet& other);
 

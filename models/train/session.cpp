@@ -41,7 +41,6 @@ MemoryOptions memory_options(const Config& config) {
   return options;
 }
 
-/// The model is checked before images are read, which may take long.
 std::unique_ptr<TrainableModel> make_ready(const Config& config) {
   set_thread_count(thread_count_of(config));
   register_builtin_ops();
@@ -50,13 +49,23 @@ std::unique_ptr<TrainableModel> make_ready(const Config& config) {
 
 }  // namespace
 
-Session::Session(const Config& config) : config(config), memory(memory_options(config)) {
+LoaderOptions loader_options(const Config& config, const TrainableModel& model) {
+  LoaderOptions options;
+  options.seed = static_cast<std::uint64_t>(config.get_int("seed"));
+  options.batch = config.get_int("train.batch");
+  options.views = model.views();
+  options.prefetch = static_cast<int>(config.get_int("data.prefetch"));
+  options.augment = model.augmentation();
+  if (std::int64_t limit = config.get_int("data.limit"); limit > 0) options.limit = limit;
+  return options;
+}
+
+ModelSession::ModelSession(const Config& config) : config(config), memory(memory_options(config)) {
   model = make_ready(config);
   if (auto budget = config.get_bytes("memory.budget"); budget && *budget == 0) {
     throw config.error_at("memory.budget", "expected room for something, got 0 bytes. leave the key out for no limit");
   }
   memory.preserver().set_guard(config.get_string("guard") == "on");
-  data = load_dataset(config);
   model->allocate(memory);
 }
 

@@ -1,4 +1,5 @@
-// Session: memory, images and model of one run, set up from its configuration. Shared by training and evaluation.
+// Session: memory, images and model of one run, set up from its configuration. Shared by training, evaluation and
+// checks; the last make several models on the same images, hence ModelSession.
 #pragma once
 
 #include <memory>
@@ -13,17 +14,25 @@ int thread_count_of(const Config& config);
 /// Synthetic images, or those of data.path. Errors (user, io) as the reader's.
 Dataset load_dataset(const Config& config);
 
-struct Session {
-  /// Sets the thread count, reads the images and makes the model with its initial values. `config` outlives it.
-  /// Errors: config, user, io, memory.
-  explicit Session(const Config& config);
+/// How training reads images: batch, views, augmentation and limit as `config` and `model` say.
+LoaderOptions loader_options(const Config& config, const TrainableModel& model);
+
+struct ModelSession {
+  /// Sets the thread count and makes the model with its initial values. `config` outlives it. Errors: config, memory.
+  explicit ModelSession(const Config& config);
 
   const Config& config;
   Memory memory;
-  Dataset data;
   std::unique_ptr<TrainableModel> model;
 
   std::string model_name() const { return config.get_string("model.type"); }
+};
+
+struct Session : ModelSession {
+  /// Also reads the images. Errors: user, io too.
+  explicit Session(const Config& config) : ModelSession(config), data(load_dataset(config)) {}
+
+  Dataset data;
 };
 
 /// Runs `body` and turns an error about memory.budget into the user's mistake that it is (exit code 2), with the

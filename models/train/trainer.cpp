@@ -24,18 +24,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-LoaderOptions loader_options(const Session& session) {
-  const Config& config = session.config;
-  LoaderOptions options;
-  options.seed = static_cast<std::uint64_t>(config.get_int("seed"));
-  options.batch = config.get_int("train.batch");
-  options.views = session.model->views();
-  options.prefetch = static_cast<int>(config.get_int("data.prefetch"));
-  options.augment = session.model->augmentation();
-  if (std::int64_t limit = config.get_int("data.limit"); limit > 0) options.limit = limit;
-  return options;
-}
-
 /// A loss or a parameter that is not finite ends the run without an exception's detour through the tape.
 struct Diverged {
   std::string message;
@@ -52,7 +40,7 @@ class TrainingRun {
         marks_(config, session_.model->segment_names()),
         recompute_(config, marks_),
         optimiser_(config, *session_.model, session_.memory),
-        loader_(session_.data.train, loader_options(session_), session_.memory.allocator(), session_.memory.observer()),
+        loader_(session_.data.train, loader_options(config, *session_.model), session_.memory.allocator(), session_.memory.observer()),
         accumulate_(config.get_int("train.accumulate")),
         steps_(total_steps()),
         schedule_(config, full_steps(), static_cast<double>(loader_.batches_per_epoch()) / static_cast<double>(accumulate_)),

@@ -1,0 +1,168 @@
+#include "models/check/method_run.h"
+
+#include <xxhash.h>
+
+#include <bit>
+#include <chrono>
+
+#include "models/train/method.h"
+#include "models/train/optimiser.h"
+#include "models/train/schedule.h"
+
+namespace reprise {
+namespace {
+
+std::uint64_t hash_view(const TensorView& view) { return XXH3_64bits(view.data, static_cast<std::size_t>(view.bytes())); }
+
+std::uint64_t hash_tensor(const Tensor& tensor) {
+  tensor.storage().host_read();
+  return hash_view(tensor.view());
+}
+
+/// Takes down what each formula hands back.
+class GradientLog final : public TapeObserver {
+ public:
+  explicit GradientLog(std::vector<NodeMark>& marks) : marks_(marks) {}
+  void after_backward(const Tape& tape, std::uint32_t index, std::span<const TensorView> gradients) override {
+    const NodeRecord& node = tape.data().nodes[index];
+    std::uint64_t hash = 0;
+    for (const TensorView& gradient : gradients) {
+      if (gradient.defined()) hash = hash * 0x9E3779B97F4A7C15u + hash_view(gradient);
+    }
+    marks_.push_back({index, node.op->name, node.label ? node.label : "", hash});
+  }
+
+ private:
+  std::vector<NodeMark>& marks_;
+};
+
+/// What the step did to the world, in order. A pure writer that ran twice shows here.
+std::uint64_t effect_log(const Tape& tape) {
+  std::uint64_t hash = 0;
+  auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 0x9E3779B97F4A7C15u + 1; };
+  for (const NodeRecord& node : tape.data().nodes) {
+    if (node.updates == 0 && !node.op->draws && !node.op->effect) continue;
+    add(XXH3_64bits(node.op->name, std::char_traits<char>::length(node.op->name)));
+    add(node.draw.position);
+    add(node.draw.count);
+    if (node.op->effect || node.results == 0) add(node.runs);
+  }
+  return hash;
+}
+
+class CheckedRun {
+ public:
+  CheckedRun(const Config& config, const Dataset& data)
+      : config_(config),
+        session_(config),
+        marks_(config, session_.model->segment_names()),
+        recompute_(config, marks_),
+        optimiser_(config, *session_.model, session_.memory),
+        loader_(data.train, loader_options(config, *session_.model), session_.memory.allocator(), session_.memory.observer()),
+        schedule_(config, 1000, 100),
+        tape_(session_.memory, {.guard = config.get_string("guard") == "on"}) {
+    recompute_.install(tape_, session_.memory);
+  }
+
+  MethodMarks go(int steps) {
+    MethodMarks marks;
+    session_.memory.meter().reset_peak();
+    auto start = std::chrono::steady_clock::now();
+    for (int step = 0; step < steps; ++step) marks.steps.push_back(one_step(step));
+    marks.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    marks.peak_bytes = session_.memory.meter().peak();
+    return marks;
+  }
+
+ private:
+  StepMarks one_step(int step) {
+    StepMarks marks;
+    GradientLog log(marks.nodes);
+    std::int64_t level = session_.memory.meter().live(), accumulate = config_.get_int("train.accumulate");
+    optimiser_.clear_gradients();
+    tape_.set_observer(&log);
+    for (std::int64_t i = 0; i < accumulate; ++i) {
+      Forward forward = session_.model->forward(tape_, loader_.next(), marks_);
+      marks.loss += forward.loss.item() / static_cast<double>(accumulate);
+      tape_.backward(forward.loss);
+      marks.effects = marks.effects * 31 + effect_log(tape_);
+      forward = {};
+      tape_.clear();
+    }
+    tape_.set_observer(nullptr);
+    marks.left_over = session_.memory.meter().live() - level;
+    for (const Parameter* p : session_.model->parameters().parameters()) {
+      marks.gradients.push_back({p->name, p->leaf->grad_empty ? 0 : hash_tensor(p->leaf->grad)});
+    }
+    optimiser_.step(step + 1, schedule_(step), accumulate);
+    session_.model->after_step();
+    std::vector<NamedTensor> all = session_.model->tensors();
+    optimiser_.list(all);
+    for (const NamedTensor& named : all) marks.states.push_back({named.name, hash_tensor(named.tensor)});
+    for (const Stream* stream : session_.model->streams()) marks.streams.push_back({stream->name, stream->position});
+    return marks;
+  }
+
+  const Config& config_;
+  ModelSession session_;
+  SegmentMarks marks_;
+  RecomputeSetup recompute_;
+  Optimiser optimiser_;
+  Loader loader_;
+  Schedule schedule_;
+  Tape tape_;
+};
+
+std::string differing(const char* what, std::size_t step, const std::vector<Mark>& expected, const std::vector<Mark>& found) {
+  for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
+    if (!(expected[i] == found[i])) return fmt::format("step {}: {} of {}", step + 1, what, expected[i].name);
+  }
+  return expected.size() == found.size() ? "" : fmt::format("step {}: number of {}s", step + 1, what);
+}
+
+std::string differing_node(std::size_t step, const std::vector<NodeMark>& expected, const std::vector<NodeMark>& found) {
+  for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
+    const NodeMark &a = expected[i], &b = found[i];
+    if (a.node == b.node && a.op == b.op && a.hash == b.hash) continue;
+    return fmt::format("step {}: the gradient made by {} (node {}{}{})", step + 1, b.op, b.node, b.segment.empty() ? "" : " in ",
+                       b.segment);
+  }
+  return expected.size() == found.size() ? "" : fmt::format("step {}: number of nodes differentiated", step + 1);
+}
+
+}  // namespace
+
+Config with_settings(const Config& config, const MethodSettings& settings) {
+  Config copy = config;
+  copy.set("recompute.method", std::string(settings.method), "check");
+  if (!settings.segments) copy.set("recompute.options", WordMap{}, "check");
+  if (!settings.segments) copy.set("recompute.segments", Words{"none"}, "check");
+  if (settings.segments && copy.get_list("recompute.segments") == Words{"none"}) copy.set("recompute.segments", Words{"blocks"}, "check");
+  if (settings.batch > 0) copy.set("train.batch", std::int64_t{settings.batch}, "check");
+  copy.set("guard", std::string(settings.guard ? "on" : "off"), "check");
+  return copy;
+}
+
+MethodMarks run_method(const Config& config, const Dataset& data, const MethodSettings& settings) {
+  Config own = with_settings(config, settings);
+  return CheckedRun(own, data).go(settings.steps);
+}
+
+std::string first_difference(const MethodMarks& expected, const MethodMarks& found) {
+  for (std::size_t s = 0; s < expected.steps.size() && s < found.steps.size(); ++s) {
+    const StepMarks &a = expected.steps[s], &b = found.steps[s];
+    if (std::bit_cast<std::uint64_t>(a.loss) != std::bit_cast<std::uint64_t>(b.loss)) {
+      return fmt::format("step {}: loss {} instead of {}", s + 1, b.loss, a.loss);
+    }
+    std::string text = differing_node(s, a.nodes, b.nodes);
+    if (text.empty()) text = differing("gradient", s, a.gradients, b.gradients);
+    if (text.empty()) text = differing("state", s, a.states, b.states);
+    if (text.empty()) text = differing("position", s, a.streams, b.streams);
+    if (text.empty() && a.effects != b.effects) text = fmt::format("step {}: log of effects", s + 1);
+    if (text.empty() && b.left_over != 0) text = fmt::format("step {}: {} bytes are still live after it", s + 1, b.left_over);
+    if (!text.empty()) return text;
+  }
+  return expected.steps.size() == found.steps.size() ? "" : "number of steps";
+}
+
+}  // namespace reprise

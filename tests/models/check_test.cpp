@@ -1,0 +1,43 @@
+#include "models/check/check.h"
+
+#include <gtest/gtest.h>
+
+namespace reprise {
+namespace {
+
+Config tiny(std::vector<std::string> more = {}) {
+  std::vector<std::string> keys = {"model.encoder.widths=[4,6]", "model.encoder.blocks=1", "model.projection.hidden=8", "model.projection.out=6",
+                                   "model.queue.size=24", "train.batch=8", "data.synthetic.train=32", "data.synthetic.test=16",
+                                   "train.warmup_steps=0", "model.dropout=0.2", "threads=1"};
+  keys.insert(keys.end(), more.begin(), more.end());
+  return load_config("", keys);
+}
+
+void expect_good(const CheckReport& report) {
+  for (const CheckRow& row : report.rows) EXPECT_TRUE(row.good) << row.what << ": " << row.difference;
+}
+
+TEST(Check, DenseQueueIsTheSameUnderEveryMethod) {
+  for (const char* layout : {"model.queue.layout=ring", "model.queue.layout=shift"}) {
+    for (const char* losses : {"model.losses=1", "model.losses=2"}) expect_good(check_model(tiny({layout, losses, "train.accumulate=2"})));
+  }
+}
+
+TEST(Check, ClassifierIsTheSameUnderEveryMethod) {
+  CheckOptions options;
+  Config config = load_config("", {"model.type=classifier", "model.encoder.widths=[4,6]", "model.encoder.blocks=1", "train.batch=8",
+                                   "data.synthetic.train=32", "data.synthetic.test=16", "model.dropout=0.2", "threads=1"});
+  expect_good(check_model(config, options));
+}
+
+TEST(Check, UncheckedReplayIsFoundAndTheFirstOpNamed) {
+  CheckOptions options;
+  options.methods = {"unchecked"};
+  options.guarded_step = options.finite_differences = false;
+  CheckReport report = check_model(tiny(), options);
+  ASSERT_FALSE(report.good());
+  EXPECT_NE(report.rows.back().difference.find("info_nce"), std::string::npos) << report.rows.back().difference;
+}
+
+}  // namespace
+}  // namespace reprise

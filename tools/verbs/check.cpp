@@ -1,0 +1,76 @@
+// `reprise check`: does recomputation change anything? Byte for byte, and against finite differences.
+#include <cstdio>
+#include <memory>
+#include <sstream>
+
+#include "models/check/check.h"
+#include "models/run/progress.h"
+#include "tools/cli/verb.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* kHelp =
+    R"(Trains the model of CONFIG a few steps without segments and then under every method, and compares byte for byte: the
+loss of each step, what every op hands back in the backward, every gradient, every state, the positions of random
+streams and the log of effects. One more step per method runs guarded at check.guard_batch images. Independently, the
+gradient is compared with finite differences in f64. The exit code is 1 on any difference, and the first op that differs
+is named.
+
+Examples:
+  reprise check configs/cifar100_dense_queue.yaml
+  reprise check configs/cifar100_dense_queue.yaml --steps 20 model.queue.layout=shift model.losses=2
+  reprise check configs/cifar100_supervised.yaml --methods whole,region model.dropout=0.1)";
+
+struct Options {
+  ConfigArguments arguments;
+  CheckOptions check;
+  std::string methods;
+  bool no_guard = false, no_differences = false;
+};
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream stream(list);
+  for (std::string word; std::getline(stream, word, ',');) {
+    if (word != "retain" && word != "whole" && word != "region" && word != "unchecked") {
+      fail(ErrorKind::user, "[check] expected methods among retain, whole, region and unchecked, got '{}'", word);
+    }
+    words.push_back(word);
+  }
+  return words;
+}
+
+int run(const Options& given) {
+  CheckOptions options = given.check;
+  if (options.steps < 1) fail(ErrorKind::user, "[check] expected at least 1 step, got {}", options.steps);
+  if (!given.methods.empty()) options.methods = split(given.methods);
+  options.guarded_step = !given.no_guard;
+  options.finite_differences = !given.no_differences;
+  Config config = given.arguments.load();
+  CheckReport report = check_model(config, options);
+  std::printf("%-42s %9s %12s  %s\n", "run", "seconds", "peak", "result");
+  for (const CheckRow& row : report.rows) {
+    std::string peak = row.peak_bytes > 0 ? readable_bytes(row.peak_bytes) : "";
+    std::printf("%-42s %9.2f %12s  %s\n", row.what.c_str(), row.seconds, peak.c_str(),
+                row.good ? "same" : ("DIFFERS: " + row.difference).c_str());
+  }
+  std::printf(report.good() ? "no difference\n" : "recomputation changes this model's results; see the first row that differs\n");
+  return report.good() ? 0 : 1;
+}
+
+}  // namespace
+
+Verb check_verb() {
+  return {"check", "compare training with and without recomputation, byte for byte", kHelp, [](CLI::App& app) -> VerbAction {
+            auto options = std::make_shared<Options>();
+            options->arguments.add_to(app);
+            app.add_option("--steps", options->check.steps, "steps per method (3)");
+            app.add_option("--methods", options->methods, "methods, separated by commas (retain,whole,region)");
+            app.add_flag("--no-guard", options->no_guard, "leave out the guarded step");
+            app.add_flag("--no-differences", options->no_differences, "leave out the finite differences");
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace reprise
