@@ -87,6 +87,7 @@ class TrainingRun {
   Tape tape_;
   RunState state_;
   std::int64_t saved_step_ = -1;
+  bool predicts_labels_ = false;
   TimeLeft time_left_;
 };
 
@@ -136,6 +137,7 @@ double TrainingRun::micro_batch() {
                                describe_first_not_finite(*session_.model, batch, session_.memory))};
   }
   tape_.backward(forward.loss);
+  predicts_labels_ = forward.hits.has_value();
   state_.interval.hits += forward.hits.value_or(0);
   state_.interval.images += batch.size;
   state_.images += batch.size;
@@ -168,7 +170,7 @@ void TrainingRun::log_interval() {
   std::int64_t per_epoch = loader_.batches_per_epoch();
   std::int64_t batches = state_.step * accumulate_;
   Json line = {{"step", state_.step}, {"epoch", (batches + per_epoch - 1) / per_epoch}, {"loss", interval.loss / static_cast<double>(interval.steps)}};
-  if (config_.get_string("model.type") != "dense_queue" && interval.images > 0) {
+  if (predicts_labels_) {
     line["accuracy"] = 100.0 * static_cast<double>(interval.hits) / static_cast<double>(interval.images);
   }
   line["lr"] = schedule_(state_.step - 1);

@@ -1,0 +1,165 @@
+// Resume is bitwise: a run that was killed or interrupted, and resumed, ends with the same bytes in every parameter and
+// state and the same deterministic fields of metrics.jsonl as one that never was.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "core/interrupt.h"
+#include "models/run/run_folder.h"
+#include "tests/models/tiny_run.h"
+
+namespace reprise {
+namespace {
+
+using namespace reprise::testing;  // NOLINT
+
+// Everything that must come back: dropout's stream, the queue and its pointer, statistics, momentum, clipping.
+const std::vector<std::string> kFeatures = {"model.dropout=0.25", "model.losses=2", "train.accumulate=2", "train.clip_norm=1.0",
+                                            "train.epochs=12",    "train.log_every=3"};
+
+struct Child {
+  int code = -1;       // exit code, or 128 + signal
+  double seconds = 0;
+};
+
+/// Runs the program; after `kill_after` seconds (if not negative) it gets `signal`.
+Child run_program(std::vector<std::string> arguments, double kill_after = -1, int signal = SIGKILL) {
+  auto start = std::chrono::steady_clock::now();
+  pid_t child = ::fork();
+  if (child == 0) {
+    int null = ::open("/dev/null", O_RDWR);
+    ::dup2(null, 0), ::dup2(null, 1), ::dup2(null, 2);
+    std::vector<char*> words;
+    std::string program = REPRISE_BINARY;
+    words.push_back(program.data());
+    for (std::string& a : arguments) words.push_back(a.data());
+    words.push_back(nullptr);
+    ::execv(REPRISE_BINARY, words.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  if (kill_after >= 0) {
+    while (::waitpid(child, &status, WNOHANG) == 0) {
+      if (elapsed() >= kill_after) {
+        ::kill(child, signal);
+        ::waitpid(child, &status, 0);
+        break;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  } else {
+    ::waitpid(child, &status, 0);
+  }
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), elapsed()};
+}
+
+int kills_wanted() {
+  if (std::getenv("REPRISE_SOAK")) return 1000;
+  if (std::getenv("REPRISE_FULL")) return 20;
+  return 3;
+}
+
+void expect_same_run(const fs::path& a, const fs::path& b) {
+  EXPECT_EQ(deterministic_lines(a), deterministic_lines(b));
+  Json first = Json::parse(read_file(a / "summary.json")), second = Json::parse(read_file(b / "summary.json"));
+  EXPECT_EQ(first["hash"], second["hash"]);
+  EXPECT_EQ(first["probe"], second["probe"]);
+  EXPECT_EQ(first["steps"], second["steps"]);
+  EXPECT_EQ(first["memory"]["peak_bytes"], second["memory"]["peak_bytes"]);
+  EXPECT_EQ(read_file(a / "checkpoint.safetensors"), read_file(b / "checkpoint.safetensors"));
+}
+
+std::vector<std::string> train_arguments(const fs::path& config, const fs::path& folder, const std::string& every) {
+  std::vector<std::string> all = {"train", config.string(), "run.dir=" + folder.string(), "train.checkpoint_every=" + every};
+  all.insert(all.end(), kFeatures.begin(), kFeatures.end());
+  return all;
+}
+
+TEST(Resume, ARunKilledAtAnyMomentEndsWithTheSameBytes) {
+  ScratchFolder scratch;
+  std::ofstream(scratch / "tiny.yaml") << kTinyQueue;
+  Child whole = run_program(train_arguments(scratch / "tiny.yaml", scratch / "whole", "1"));
+  ASSERT_EQ(whole.code, 0);
+  std::uint32_t seed = std::random_device{}();
+  std::cout << "seed " << seed << "\n";
+  std::mt19937 random(seed);
+  auto start = [&](const fs::path& folder, double kill_after) {
+    // A run that was killed before it had a configuration starts anew.
+    if (!fs::exists(folder / "config.yaml")) return run_program(train_arguments(scratch / "tiny.yaml", folder, "1"), kill_after);
+    return run_program({"train", "--resume", folder.string()}, kill_after);
+  };
+  const int wanted = kills_wanted();
+  for (int kills = 0, lives = 0; kills < wanted;) {
+    fs::path folder = scratch / ("killed" + std::to_string(lives++));
+    double most = whole.seconds;
+    while (kills < wanted) {
+      Child child = start(folder, std::uniform_real_distribution<double>(0, most)(random));
+      if (child.code == 0) break;  // the kill came too late
+      ASSERT_EQ(child.code, 128 + SIGKILL);
+      ++kills;
+    }
+    ASSERT_EQ(start(folder, -1).code, 0);
+    expect_same_run(scratch / "whole", folder);
+    fs::remove_all(folder);
+  }
+}
+
+TEST(Resume, AnInterruptedRunSavesAndGoesOn) {
+  ScratchFolder scratch;
+  std::ofstream(scratch / "tiny.yaml") << kTinyQueue;
+  // No checkpoint but the one of the interruption, which may lie between two lines of metrics.jsonl.
+  Child whole = run_program(train_arguments(scratch / "tiny.yaml", scratch / "whole", "0"));
+  ASSERT_EQ(whole.code, 0);
+  Child stopped = run_program(train_arguments(scratch / "tiny.yaml", scratch / "run", "0"), 0.7 * whole.seconds, SIGINT);
+  if (stopped.code == 0) GTEST_SKIP() << "the run was over before it was interrupted";
+  EXPECT_EQ(stopped.code, kInterruptedExitCode);
+  ASSERT_TRUE(fs::exists(scratch / "run" / "config.yaml"));
+  EXPECT_FALSE(fs::exists(scratch / "run" / "summary.json"));
+  EXPECT_EQ(run_program({"train", "--resume", (scratch / "run").string()}).code, 0);
+  expect_same_run(scratch / "whole", scratch / "run");
+}
+
+TEST(Resume, EveryStepIsAGoodPlaceToStop) {
+  ScratchFolder scratch;
+  run_tiny(kTinyClassifier, scratch / "whole");
+  for (int step = 1; step <= 8; step += 3) {
+    fs::path folder = scratch / ("run" + std::to_string(step));
+    run_tiny(kTinyClassifier, folder, {"train.max_steps=" + std::to_string(step)});
+    Config config = RunFolder::read_config(folder, number_overrides({"train.max_steps=0"}));
+    TrainOutcome outcome = train(config, {.resume = folder, .progress = ProgressMode::quiet});
+    EXPECT_EQ(outcome.ending, Ending::finished);
+    Json whole = Json::parse(read_file(scratch / "whole" / "summary.json"));
+    EXPECT_EQ(outcome.summary["hash"], whole["hash"]) << "stopped after step " << step;
+  }
+}
+
+TEST(Resume, ARequestToStopIsHeardBetweenSteps) {
+  ScratchFolder scratch;
+  Config config = tiny_config(kTinyQueue, scratch / "run");
+  request_stop();
+  TrainOutcome outcome = train(config, {.resume = {}, .progress = ProgressMode::quiet});
+  clear_stop_request();
+  EXPECT_EQ(outcome.ending, Ending::interrupted);
+  EXPECT_TRUE(contains(outcome.message, "reprise train --resume")) << outcome.message;
+  EXPECT_TRUE(fs::exists(scratch / "run" / "state.json"));
+}
+
+TEST(Resume, AFinishedRunIsEvaluatedAgain) {
+  ScratchFolder scratch;
+  Json first = run_tiny(kTinyClassifier, scratch / "run").summary;
+  Config config = RunFolder::read_config(scratch / "run");
+  Json again = train(config, {.resume = scratch / "run", .progress = ProgressMode::quiet}).summary;
+  EXPECT_EQ(first["hash"], again["hash"]);
+  EXPECT_EQ(first["test"], again["test"]);
+  EXPECT_EQ(first["memory"]["peak_bytes"], again["memory"]["peak_bytes"]);
+}
+
+}  // namespace
+}  // namespace reprise

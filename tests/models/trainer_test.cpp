@@ -1,0 +1,161 @@
+// Training end to end on a tiny model: every method gives the same bytes, and what a run leaves behind is whole.
+#include "models/train/trainer.h"
+
+#include "core/interrupt.h"
+#include "models/run/run_folder.h"
+#include "models/train/schedule.h"
+#include "tests/models/tiny_run.h"
+
+namespace reprise {
+namespace {
+
+using namespace reprise::testing;  // NOLINT
+
+TEST(Trainer, MethodsGiveTheSameBytesAndTheControlDoesNot) {
+  const std::vector<std::vector<std::string>> variants = {
+      {},
+      {"model.losses=2", "train.accumulate=2", "model.dropout=0.25"},
+      {"model.queue.layout=shift", "train.optimiser=adamw", "train.clip_norm=0.5"},
+      {"recompute.segments=stages", "train.nesterov=true"},
+  };
+  for (const auto& variant : variants) {
+    ScratchFolder folder;
+    auto run = [&](const std::string& method) {
+      std::vector<std::string> overrides = variant;
+      overrides.push_back("recompute.method=" + method);
+      return run_tiny(kTinyQueue, folder / method, overrides).summary;
+    };
+    Json retain = run("retain"), whole = run("whole"), region = run("region"), unchecked = run("unchecked");
+    EXPECT_EQ(retain["hash"], whole["hash"]);
+    EXPECT_EQ(retain["hash"], region["hash"]);
+    EXPECT_NE(retain["hash"], unchecked["hash"]) << "a queue that is overwritten before its backward must show";
+    EXPECT_EQ(deterministic_lines(folder / "retain"), deterministic_lines(folder / "region"));
+    EXPECT_LT(whole["memory"]["peak_bytes"], retain["memory"]["peak_bytes"]);
+    EXPECT_EQ(whole["plan"]["method"], "whole");
+  }
+}
+
+TEST(Trainer, ClassifierMethodsGiveTheSameBytes) {
+  ScratchFolder folder;
+  Json retain = run_tiny(kTinyClassifier, folder / "retain").summary;
+  Json region = run_tiny(kTinyClassifier, folder / "region", {"recompute.method=region"}).summary;
+  EXPECT_EQ(retain["hash"], region["hash"]);
+  EXPECT_TRUE(retain["probe"]["top1"].is_null());
+  EXPECT_TRUE(retain["test"]["top1"].is_number());
+  EXPECT_TRUE(contains(deterministic_lines(folder / "retain").front(), "accuracy"));
+}
+
+TEST(Trainer, OptionsByPatternChangeMemoryNotBytes) {
+  ScratchFolder folder;
+  Json region = run_tiny(kTinyQueue, folder / "a", {"recompute.method=region"}).summary;
+  Json mixed = run_tiny(kTinyQueue, folder / "b", {"recompute.method=region", "recompute.options={'layer*': retain, stem: retain}"}).summary;
+  EXPECT_EQ(region["hash"], mixed["hash"]);
+  EXPECT_GT(mixed["memory"]["peak_bytes"], region["memory"]["peak_bytes"]);
+}
+
+TEST(Trainer, GuardFindsNothingInTheModels) {
+  ScratchFolder folder;
+  Json plain = run_tiny(kTinyQueue, folder / "a", {"train.max_steps=2", "model.dropout=0.2"}).summary;
+  Json guarded = run_tiny(kTinyQueue, folder / "b", {"train.max_steps=2", "model.dropout=0.2", "guard=on", "recompute.method=region"}).summary;
+  EXPECT_EQ(plain["hash"], guarded["hash"]);
+}
+
+TEST(Trainer, TheRunFolderIsWhole) {
+  ScratchFolder folder;
+  run_tiny(kTinyQueue, folder / "run", {"probe.epochs=2", "probe.batch=50", "eval.batch=64"});
+  for (const char* name : {"config.yaml", "metrics.jsonl", "checkpoint.safetensors", "state.json", "summary.json"}) {
+    EXPECT_TRUE(fs::exists(folder / "run" / name)) << name;
+  }
+  Json summary = Json::parse(read_file(folder / "run" / "summary.json"));
+  for (const char* name : {"/probe/top1", "/probe/top5", "/probe/untrained/top1", "/train/images_per_second", "/memory/peak_bytes",
+                           "/memory/peak_by_category/activations", "/memory/arena_bytes", "/steps"}) {
+    EXPECT_TRUE(summary.at(Json::json_pointer(name)).is_number()) << name;
+  }
+  EXPECT_TRUE(summary["plan"]["predicted_peak_bytes"].is_null());
+  EXPECT_EQ(summary["steps"], 12) << "3 epochs of 4 batches";
+  std::int64_t sum = 0;
+  for (const auto& [name, bytes] : summary["memory"]["peak_by_category"].items()) sum += bytes.get<std::int64_t>();
+  EXPECT_EQ(sum, summary["memory"]["peak_bytes"]);
+  EXPECT_EQ(deterministic_lines(folder / "run").size(), 6u);
+  Config config = RunFolder::read_config(folder / "run");
+  TrainOutcome eval = evaluate_run(folder / "run", config, ProgressMode::quiet);
+  EXPECT_EQ(eval.summary["probe"], summary["probe"]) << "evaluating again gives the same figures";
+}
+
+TEST(Trainer, TheNumberOfPrefetchedBatchesChangesNothing) {
+  ScratchFolder folder;
+  Json a = run_tiny(kTinyQueue, folder / "a").summary, b = run_tiny(kTinyQueue, folder / "b", {"data.prefetch=3"}).summary;
+  EXPECT_EQ(a["hash"], b["hash"]);
+  Json other = run_tiny(kTinyQueue, folder / "c", {"seed=4"}).summary;
+  EXPECT_NE(a["hash"], other["hash"]);
+}
+
+TEST(Trainer, ALossThatIsNotFiniteStopsAndNamesTheOp) {
+  ScratchFolder folder;
+  Config config = tiny_config(kTinyClassifier, folder / "run", {"train.lr=1e30", "train.checkpoint_every=1"});
+  TrainOutcome outcome = train(config, {.resume = {}, .progress = ProgressMode::quiet});
+  EXPECT_EQ(outcome.ending, Ending::diverged);
+  EXPECT_TRUE(contains(outcome.message, "the loss of step ")) << outcome.message;
+  EXPECT_TRUE(contains(outcome.message, "the first op whose output is not finite is ")) << outcome.message;
+  EXPECT_TRUE(contains(outcome.message, " stays")) << "the last good checkpoint: " << outcome.message;
+  EXPECT_TRUE(fs::exists(folder / "run" / "checkpoint.safetensors"));
+  EXPECT_FALSE(fs::exists(folder / "run" / "summary.json"));
+}
+
+TEST(Trainer, ABudgetIsKeptOrNamed) {
+  ScratchFolder folder;
+  std::int64_t peak = run_tiny(kTinyQueue, folder / "free").summary["memory"]["peak_bytes"];
+  Json tight = run_tiny(kTinyQueue, folder / "tight", {"probe.epochs=1", "memory.budget=" + std::to_string(peak)}).summary;
+  EXPECT_EQ(tight["memory"]["peak_bytes"], peak) << "the evaluation keeps to the budget by smaller batches";
+  ErrorKind kind = ErrorKind::internal;
+  std::string budget = std::to_string(peak - 64);
+  std::string text = error_of([&] { run_tiny(kTinyQueue, folder / "less", {"memory.budget=" + budget}); }, &kind);
+  EXPECT_EQ(kind, ErrorKind::config) << text;
+  EXPECT_TRUE(contains(text, budget + " bytes")) << text;
+  EXPECT_TRUE(contains(text, "memory.budget")) << text;
+}
+
+TEST(Trainer, MistakesLeaveNoFolderBehind) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
+      {{"recompute.method=joint"}, "this build offers retain, whole and region"},
+      {{"recompute.method=whole+region"}, "need the planner"},
+      {{"recompute.segments=[layer7.0]"}, "layer7.0"},
+      {{"recompute.options={'layer7.*': whole}"}, "expected a pattern that fits a segment"},
+      {{"recompute.segments=none", "recompute.options={head: whole}"}, "recompute.segments marks none"},
+      {{"model.queue.size=8"}, "model.queue.size"},
+      {{"train.batch=65", "model.queue.size=65"}, "Take a smaller batch"},
+      {{"data.path=/nonexistent"}, "cifar-100-binary.tar.gz"},
+      {{"model.init=/nonexistent"}, "/nonexistent"},
+      {{"train.nesterov=true", "train.momentum=0"}, "train.nesterov"},
+  };
+  ScratchFolder folder;
+  for (const auto& [overrides, expected] : mistakes) {
+    ErrorKind kind = ErrorKind::internal;
+    std::string text = error_of([&] { run_tiny(kTinyQueue, folder / "run", overrides); }, &kind);
+    EXPECT_TRUE(contains(text, expected)) << overrides[0] << ": " << text;
+    EXPECT_EQ(exit_code(kind), 2) << text;
+    EXPECT_FALSE(fs::exists(folder / "run")) << overrides[0];
+  }
+}
+
+TEST(Schedule, RisesThenFalls) {
+  ScratchFolder folder;
+  auto schedule = [&](std::vector<std::string> overrides) {
+    overrides.insert(overrides.end(), {"train.lr=0.4", "train.warmup_steps=4"});
+    return Schedule(tiny_config(kTinyQueue, folder / "x", overrides), 20, 5);
+  };
+  Schedule cosine = schedule({});
+  EXPECT_DOUBLE_EQ(cosine(0), 0.1);
+  EXPECT_DOUBLE_EQ(cosine(3), 0.4);
+  EXPECT_DOUBLE_EQ(cosine(4), 0.4);
+  EXPECT_NEAR(cosine(12), 0.2, 1e-12);
+  EXPECT_NEAR(cosine(20), 0, 1e-12);
+  Schedule step = schedule({"train.schedule=step", "train.step_epochs=[1,2.5]", "train.step_factor=0.5"});
+  EXPECT_DOUBLE_EQ(step(4), 0.4);
+  EXPECT_DOUBLE_EQ(step(5), 0.2);
+  EXPECT_DOUBLE_EQ(step(13), 0.1);
+  EXPECT_DOUBLE_EQ(schedule({"train.schedule=constant"})(19), 0.4);
+}
+
+}  // namespace
+}  // namespace reprise
