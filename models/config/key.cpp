@@ -140,17 +140,18 @@ std::string nearest_name(const std::string& name, const Words& names) {
   std::string_view sought = std::string_view(name).substr(0, kLongest);
   std::size_t sought_dot = sought.rfind('.');
   std::string_view sought_last = sought_dot == std::string_view::npos ? sought : sought.substr(sought_dot + 1);
-  int best = 1 << 20;
+  int best = 1 << 20, best_letters = 1 << 20;
   std::string nearest;
   for (const std::string& candidate : names) {
-    int distance = edit_distance(sought, candidate);
+    int letters = edit_distance(sought, candidate), distance = letters;
     std::size_t dot = candidate.rfind('.');
     // The right last word in the wrong section is nearer than its letters say.
     if (dot != std::string::npos) {
       distance = std::min(distance, 1 + 2 * edit_distance(sought_last, std::string_view(candidate).substr(dot + 1)));
     }
-    if (distance < best) {
+    if (distance < best || (distance == best && letters < best_letters)) {
       best = distance;
+      best_letters = letters;
       nearest = candidate;
     }
   }

@@ -370,5 +370,14 @@ TEST(KeyNames, TheNearestSharesLetters) {
   EXPECT_EQ(nearest_name(std::string(100000, 'a'), {"seed"}), "");
 }
 
+TEST(Config, NearestKeyOfAMistypedSectionIsTheOneWithTheClosestLetters) {
+  try {
+    load_config("", {"trian.batch=3"});
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("\"train.batch\""), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace reprise
