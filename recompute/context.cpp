@@ -17,7 +17,8 @@ std::vector<ContextKey>& keys() {
        [](const Tape&) { return std::to_string(thread_count()); }},
       {"onednn", "whether oneDNN runs convolutions and matrix products",
        [](const Tape&) { return std::string(onednn::refusal() ? "off" : "on"); }},
-      {"isa", "the instruction set that kernels are built for", [](const Tape&) { return std::string(onednn::isa_name()); }},
+      {"isa", "the instruction set that kernels are built for",
+       [](const Tape&) { return std::string(onednn::isa_name()); }},
       {"kernels", "whether only the portable kernels are allowed",
        [](const Tape&) { return std::string(PortableOnly::active() ? "portable" : "all"); }},
       {"guard", "whether ops are checked against their contracts",
@@ -31,7 +32,8 @@ std::vector<ContextKey>& keys() {
 const std::vector<ContextKey>& context_keys() { return keys(); }
 
 void register_context_key(const ContextKey& key) {
-  bool taken = std::any_of(keys().begin(), keys().end(), [&](const ContextKey& k) { return std::string(k.name) == key.name; });
+  bool taken =
+      std::any_of(keys().begin(), keys().end(), [&](const ContextKey& k) { return std::string(k.name) == key.name; });
   if (taken) fail(ErrorKind::user, "[context] expected a new key, got '{}', which is registered already", key.name);
   keys().push_back(key);
 }
@@ -42,8 +44,8 @@ std::string read_context(const std::string& name, const Tape& tape) {
     if (name == key.name) return key.read(tape);
     known += (known.empty() ? "" : ", ") + std::string(key.name);
   }
-  fail(ErrorKind::user, "[context] expected one of the keys {}, got '{}'. Register it with register_context_key() first",
-       known, name);
+  fail(ErrorKind::user,
+       "[context] expected one of the keys {}, got '{}'. Register it with register_context_key() first", known, name);
 }
 
 std::vector<std::string> read_contexts(const Tape& tape) {

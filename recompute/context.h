@@ -21,7 +21,8 @@ struct ContextKey {
 /// All keys in order of registration, the built-in ones first.
 const std::vector<ContextKey>& context_keys();
 
-/// Adds a key. `read` gives a short text that is equal exactly when kernels behave alike. Errors (user): the name is taken.
+/// Adds a key. `read` gives a short text that is equal exactly when kernels behave alike. Errors (user): the name is
+/// taken.
 void register_context_key(const ContextKey& key);
 
 /// The present value of one key. Errors (user): a key that nobody registered; the text lists those there are.

@@ -12,7 +12,8 @@
 namespace reprise {
 
 RegionSummary summarise(const Region& region) {
-  RegionSummary summary{region.bytes(), static_cast<std::int64_t>(region.run_count()), region.cover().lo, region.cover().hi, ""};
+  RegionSummary summary{region.bytes(), static_cast<std::int64_t>(region.run_count()), region.cover().lo,
+                        region.cover().hi, ""};
   std::span<const Run> runs = region.runs();
   summary.hash = fingerprint({reinterpret_cast<const char*>(runs.data()), runs.size_bytes()});
   return summary;
@@ -110,7 +111,8 @@ void ContractBuilder::find_holders() {
   }
 }
 
-void ContractBuilder::add_contract(std::size_t index, std::int64_t micro_batch, const std::vector<std::string>& context) {
+void ContractBuilder::add_contract(std::size_t index, std::int64_t micro_batch,
+                                   const std::vector<std::string>& context) {
   const Span& span = names_.spans()[index];
   ReplayContract& contract = set_.contracts.emplace_back();
   contract.segment = span.id;
@@ -124,8 +126,9 @@ void ContractBuilder::add_contract(std::size_t index, std::int64_t micro_batch, 
     add_effects(contract, span, n);
   }
   if (contract.replayed()) explain_needs(contract, span);
-  const std::vector<std::string>& noted =
-      span.segment != kNone && !data_.segments[span.segment].context.empty() ? data_.segments[span.segment].context : context;
+  const std::vector<std::string>& noted = span.segment != kNone && !data_.segments[span.segment].context.empty()
+                                              ? data_.segments[span.segment].context
+                                              : context;
   for (std::size_t i = 0; i < noted.size(); ++i) contract.context.push_back({context_keys()[i].name, noted[i]});
 }
 
@@ -142,7 +145,8 @@ void ContractBuilder::add_node(ReplayContract& contract, std::size_t span, std::
                            : from.kind == OperandKind::value ? names_.value(from.value, span)
                                                              : names_.storage(from));
   }
-  for (int r = 0; r < node.results; ++r) out.results.push_back(contract::type_text(data_.values[node.first_value + r].tensor));
+  for (int r = 0; r < node.results; ++r)
+    out.results.push_back(contract::type_text(data_.values[node.first_value + r].tensor));
 }
 
 /// The reason why a replay runs a node is the first node that asks for what it makes.
@@ -161,7 +165,8 @@ void ContractBuilder::explain_needs(ReplayContract& contract, const Span& span) 
       for_each_bit(node.saved_operands, [&](int i) {
         if (operand(node, i).kind == OperandKind::value) asked(operand(node, i).value, out, "the backward");
       });
-      for_each_bit(node.saved_results, [&](int r) { asked(node.first_value + static_cast<ValueId>(r), out, "the backward"); });
+      for_each_bit(node.saved_results,
+                   [&](int r) { asked(node.first_value + static_cast<ValueId>(r), out, "the backward"); });
     }
     if (!out.needed) continue;
     for (int i = 0; i < node.inputs + node.updates; ++i) {
@@ -242,12 +247,14 @@ void ContractBuilder::add_preserved(ReadId read, std::size_t span, const std::st
       object.charged_bytes = round_up_64(kept.data_bytes + kept.row_list_bytes);
       object.killer = {kept.killer.name, ""};
       auto n = static_cast<std::size_t>(kept.killer.sequence);
-      if (n < data_.nodes.size() && object.killer.op == data_.nodes[n].op->name) object.killer.node = names_.node(static_cast<std::uint32_t>(n));
+      if (n < data_.nodes.size() && object.killer.op == data_.nodes[n].op->name)
+        object.killer.node = names_.node(static_cast<std::uint32_t>(n));
     }
     PreservedObject& object = set_.preserved[at->second];
     object.reads += counts;
     const std::string& id = names_.spans()[span].id;
-    if (std::find(object.segments.begin(), object.segments.end(), id) == object.segments.end()) object.segments.push_back(id);
+    if (std::find(object.segments.begin(), object.segments.end(), id) == object.segments.end())
+      object.segments.push_back(id);
   }
 }
 

@@ -1,6 +1,6 @@
 // Replay contracts: all that each segment instance of a recorded forward needs from outside to be recomputed, as plain
-// data that can be printed, stored, fingerprinted and compared. Made by read_contracts() from a tape that stands between
-// forward and backward; used by `reprise contract`, `reprise explain` and the planner.
+// data that can be printed, stored, fingerprinted and compared. Made by read_contracts() from a tape that stands
+// between forward and backward; used by `reprise contract`, `reprise explain` and the planner.
 //
 // Names do not depend on what else is on the tape: a segment is "head", its second instance "head/2", a run of nodes
 // between segments "(outside)"; a node is "#3" in its own segment and "head#3" elsewhere; "#3.1" is its second result.
@@ -92,10 +92,10 @@ struct ContextEntry {
 };
 
 struct ReplayContract {
-  std::string segment;          // its id: "head", "head/2", "(outside)"
+  std::string segment;  // its id: "head", "head/2", "(outside)"
   std::int64_t micro_batch = 0;
-  std::string values;           // "retain" or "replay"
-  std::string state;            // "whole" or "region"
+  std::string values;  // "retain" or "replay"
+  std::string state;   // "whole" or "region"
   std::vector<ContractNode> nodes;
   std::vector<ContractRead> reads;
   std::vector<ContractDraw> draws;

@@ -26,8 +26,8 @@ Json write(const ContractNode& n) {
 
 Json write(const ContractRead& r) {
   Json writer = {{"op", r.writer.op}, {"node", r.writer.node}};
-  return {{"node", r.node},       {"operand", r.operand},       {"kind", r.kind},       {"storage", r.storage},
-          {"dtype", r.dtype},     {"region", write(r.region)},  {"version", r.version}, {"writer", std::move(writer)},
+  return {{"node", r.node},         {"operand", r.operand},      {"kind", r.kind},       {"storage", r.storage},
+          {"dtype", r.dtype},       {"region", write(r.region)}, {"version", r.version}, {"writer", std::move(writer)},
           {"replay", r.for_replay}, {"formula", r.for_formula}};
 }
 
@@ -55,9 +55,15 @@ Json write_list(const std::vector<T>& list) {
 Json write_body(const ReplayContract& c) {
   Json context = Json::object();
   for (const ContextEntry& entry : c.context) context[entry.key] = entry.value;
-  return {{"segment", c.segment},        {"micro_batch", c.micro_batch}, {"values", c.values},
-          {"state", c.state},            {"nodes", write_list(c.nodes)}, {"reads", write_list(c.reads)},
-          {"draws", write_list(c.draws)}, {"kept", write_list(c.kept)},   {"effects", write_list(c.effects)},
+  return {{"segment", c.segment},
+          {"micro_batch", c.micro_batch},
+          {"values", c.values},
+          {"state", c.state},
+          {"nodes", write_list(c.nodes)},
+          {"reads", write_list(c.reads)},
+          {"draws", write_list(c.draws)},
+          {"kept", write_list(c.kept)},
+          {"effects", write_list(c.effects)},
           {"context", std::move(context)}};
 }
 
@@ -75,7 +81,8 @@ std::string contracts_fingerprint(const std::vector<ReplayContract>& contracts) 
 /// A place in a document, with its path for error texts.
 class Place {
  public:
-  Place(const Json& json, std::string source, std::string path) : json_(json), source_(std::move(source)), path_(std::move(path)) {}
+  Place(const Json& json, std::string source, std::string path)
+      : json_(json), source_(std::move(source)), path_(std::move(path)) {}
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
@@ -113,7 +120,8 @@ class Place {
     return json_.get<bool>();
   }
   std::uint64_t natural() const {
-    if (!json_.is_number_unsigned()) refuse("expected a whole number from 0 on, got {}", json_.is_number() ? json_.dump() : json_.type_name());
+    if (!json_.is_number_unsigned())
+      refuse("expected a whole number from 0 on, got {}", json_.is_number() ? json_.dump() : json_.type_name());
     return json_.get<std::uint64_t>();
   }
   std::int64_t count() const {
@@ -137,7 +145,8 @@ class Place {
   std::vector<std::pair<std::string, std::string>> pairs() const {
     if (!json_.is_object()) refuse("expected an object, got {}", json_.type_name());
     std::vector<std::pair<std::string, std::string>> out;
-    for (const auto& [key, value] : json_.items()) out.emplace_back(key, Place(value, source_, path_ + "." + key).text());
+    for (const auto& [key, value] : json_.items())
+      out.emplace_back(key, Place(value, source_, path_ + "." + key).text());
     return out;
   }
 
@@ -158,21 +167,22 @@ LastWriter read_writer(const Place& p) {
 
 ContractNode read_node(const Place& p) {
   p.object({"number", "op", "label", "attrs", "operands", "results", "needed", "why"});
-  return {p.at("number").count(),   p.at("op").text(),       p.at("label").text(), p.at("attrs").texts(),
+  return {p.at("number").count(),   p.at("op").text(),       p.at("label").text(),  p.at("attrs").texts(),
           p.at("operands").texts(), p.at("results").texts(), p.at("needed").flag(), p.at("why").text()};
 }
 
 ContractRead read_read(const Place& p) {
   p.object({"node", "operand", "kind", "storage", "dtype", "region", "version", "writer", "replay", "formula"});
-  return {p.at("node").count(),        p.at("operand").text(),       p.at("kind").one_of({"leaf", "state", "value"}),
-          p.at("storage").text(),      p.at("dtype").text(),         read_region(p.at("region")),
-          p.at("version").count(),     read_writer(p.at("writer")),  p.at("replay").flag(),
+  return {p.at("node").count(),    p.at("operand").text(),      p.at("kind").one_of({"leaf", "state", "value"}),
+          p.at("storage").text(),  p.at("dtype").text(),        read_region(p.at("region")),
+          p.at("version").count(), read_writer(p.at("writer")), p.at("replay").flag(),
           p.at("formula").flag()};
 }
 
 ContractDraw read_draw(const Place& p) {
   p.object({"node", "seed", "stream", "position", "count"});
-  return {p.at("node").count(), p.at("seed").natural(), p.at("stream").natural(), p.at("position").natural(), p.at("count").natural()};
+  return {p.at("node").count(), p.at("seed").natural(), p.at("stream").natural(), p.at("position").natural(),
+          p.at("count").natural()};
 }
 
 KeptValue read_kept(const Place& p) {
@@ -183,12 +193,13 @@ KeptValue read_kept(const Place& p) {
 
 ContractEffect read_effect(const Place& p) {
   p.object({"node", "op", "what", "storage", "region"});
-  return {p.at("node").count(), p.at("op").text(), p.at("what").one_of({"write", "draw", "outside"}), p.at("storage").text(),
-          read_region(p.at("region"))};
+  return {p.at("node").count(), p.at("op").text(), p.at("what").one_of({"write", "draw", "outside"}),
+          p.at("storage").text(), read_region(p.at("region"))};
 }
 
 ReplayContract read_contract(const Place& p) {
-  p.object({"segment", "micro_batch", "values", "state", "fingerprint", "nodes", "reads", "draws", "kept", "effects", "context"});
+  p.object({"segment", "micro_batch", "values", "state", "fingerprint", "nodes", "reads", "draws", "kept", "effects",
+            "context"});
   ReplayContract c;
   c.segment = p.at("segment").text();
   c.micro_batch = p.at("micro_batch").count();
@@ -201,10 +212,13 @@ ReplayContract read_contract(const Place& p) {
   c.effects = p.at("effects").list(read_effect);
   for (auto& [key, value] : p.at("context").pairs()) c.context.push_back({key, value});
   for (std::size_t i = 0; i < c.nodes.size(); ++i) {
-    if (c.nodes[i].number != static_cast<std::int64_t>(i)) p.at("nodes").refuse("expected node {} at place {}, got {}", i, i, c.nodes[i].number);
+    if (c.nodes[i].number != static_cast<std::int64_t>(i))
+      p.at("nodes").refuse("expected node {} at place {}, got {}", i, i, c.nodes[i].number);
   }
   std::string expected = p.at("fingerprint").text(), found = contract_fingerprint(c);
-  if (expected != found) p.refuse("expected contents of fingerprint {}, got {}. It was changed after it was written", expected.substr(0, 16), found);
+  if (expected != found)
+    p.refuse("expected contents of fingerprint {}, got {}. It was changed after it was written", expected.substr(0, 16),
+             found);
   return c;
 }
 
@@ -221,7 +235,8 @@ std::string trace_fingerprint(const std::vector<ReplayContract>& contracts) {
 
 std::string contract_fingerprint(const ReplayContract& contract) { return fingerprint(dump(write_body(contract), -1)); }
 
-ContractDocument make_document(std::vector<ReplayContract> contracts, std::vector<std::pair<std::string, std::string>> config) {
+ContractDocument make_document(std::vector<ReplayContract> contracts,
+                               std::vector<std::pair<std::string, std::string>> config) {
   ContractDocument document;
   document.version = build_version();
   document.build_fingerprint = build_fingerprint();
@@ -267,7 +282,8 @@ ContractDocument parse_contracts(const std::string& text, const std::string& sou
     fail(ErrorKind::user, "[contract] {}: expected JSON written by `reprise contract`, got something else", source);
   }
   Place root(json, source, "");
-  if (!json.is_object() || !json.contains("format")) root.refuse("expected a document of format {}, got none", kContractFormat);
+  if (!json.is_object() || !json.contains("format"))
+    root.refuse("expected a document of format {}, got none", kContractFormat);
   if (std::string format = root.at("format").text(); format != kContractFormat) {
     root.refuse("expected format {}, got '{}'. Write it anew with this build", kContractFormat, format.substr(0, 60));
   }

@@ -8,12 +8,13 @@
 //   fingerprints  {trace: of all nodes, contracts: of all of `contracts`}
 //   config        {key: value as text}: the keys of the run that shape a step
 //   contracts     one object per segment instance in forward order, implicit ones ("(outside)") included:
-//     segment     id: name, "/2" for its second instance;  micro_batch;  values "retain" | "replay";  state "whole" | "region"
-//     fingerprint of this contract without this key
-//     nodes       [{number, op, label, attrs: ["name=value"], operands: [names], results: ["f32[2, 3]"], needed, why}]
-//     reads       [{node, operand, kind "leaf" | "state" | "value", storage, dtype, region, version, writer, replay, formula}]
-//                 what is owed to this segment: region = {bytes, runs, begin, end, hash of all runs}; version = writes of the
-//                 storage before the read; writer = {op, node}: who made it, both "" for nobody, node "" for before this forward
+//     segment     id: name, "/2" for its second instance;  micro_batch;  values "retain" | "replay";  state "whole" |
+//     "region" fingerprint of this contract without this key nodes       [{number, op, label, attrs: ["name=value"],
+//     operands: [names], results: ["f32[2, 3]"], needed, why}] reads       [{node, operand, kind "leaf" | "state" |
+//     "value", storage, dtype, region, version, writer, replay, formula}]
+//                 what is owed to this segment: region = {bytes, runs, begin, end, hash of all runs}; version = writes
+//                 of the storage before the read; writer = {op, node}: who made it, both "" for nobody, node "" for
+//                 before this forward
 //     draws       [{node, seed, stream, position, count}]
 //     kept        [{value, op, type, bytes, decision, formula, replay, handle}]: bytes kept, and for whom
 //     effects     [{node, op, what "write" | "draw" | "outside", storage, region}]
@@ -44,7 +45,8 @@ struct ContractDocument {
 };
 
 /// Completes the document with this build's data and all fingerprints.
-ContractDocument make_document(std::vector<ReplayContract> contracts, std::vector<std::pair<std::string, std::string>> config);
+ContractDocument make_document(std::vector<ReplayContract> contracts,
+                               std::vector<std::pair<std::string, std::string>> config);
 
 /// Of the nodes (ops, attributes, operands, results) of all contracts; of all that contracts say.
 std::string trace_fingerprint(const std::vector<ReplayContract>& contracts);
@@ -53,8 +55,8 @@ std::string contract_fingerprint(const ReplayContract& contract);
 /// Ends in a line end.
 std::string to_json(const ContractDocument& document);
 
-/// Reads a document; `source` names it in errors. Errors (user): no JSON, another format, a key that is missing, unknown
-/// or of another type (with its path), or contents that differ from their fingerprint.
+/// Reads a document; `source` names it in errors. Errors (user): no JSON, another format, a key that is missing,
+/// unknown or of another type (with its path), or contents that differ from their fingerprint.
 ContractDocument parse_contracts(const std::string& text, const std::string& source);
 
 }  // namespace reprise

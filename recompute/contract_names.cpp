@@ -96,7 +96,8 @@ std::string operand_name(const NodeRecord& node, int index) {
   std::string name = index >= node.inputs ? op.updates[static_cast<std::size_t>(index - node.inputs)]
                                           : op.inputs[static_cast<std::size_t>(std::min(index, op.input_count() - 1))];
   if (name.ends_with('?')) name.pop_back();
-  if (op.variadic && index < node.inputs && index >= op.input_count() - 1) name += "[" + std::to_string(index - op.input_count() + 1) + "]";
+  if (op.variadic && index < node.inputs && index >= op.input_count() - 1)
+    name += "[" + std::to_string(index - op.input_count() + 1) + "]";
   return name;
 }
 

@@ -7,7 +7,9 @@
 
 namespace reprise {
 
-std::string fingerprint(std::string_view bytes) { return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size())); }
+std::string fingerprint(std::string_view bytes) {
+  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+}
 
 namespace {
 
@@ -35,7 +37,8 @@ std::string contract_text(const Op& op) {
   for (const AttrSpec& attr : op.attrs) text += fmt::format("attr {} {};", attr.name, static_cast<int>(attr.kind));
   for (const SaveRule& rule : op.saves) {
     text += fmt::format("save {}", rule.wanted);
-    for (const Saved& saved : rule.needs) text += fmt::format(" {}{}", saved.from == Saved::From::operand ? "<" : ">", saved.name);
+    for (const Saved& saved : rule.needs)
+      text += fmt::format(" {}{}", saved.from == Saved::From::operand ? "<" : ">", saved.name);
     text += ';';
   }
   add_pairs(text, "reuse", op.reuse);

@@ -1,5 +1,5 @@
-// Fingerprints: 64-bit hashes (XXH3) as 16 hexadecimal digits, of texts and of what a build's ops mean. Two builds of one
-// fingerprint have the same version and the same contracts of ops, so their traces and plans can be exchanged.
+// Fingerprints: 64-bit hashes (XXH3) as 16 hexadecimal digits, of texts and of what a build's ops mean. Two builds of
+// one fingerprint have the same version and the same contracts of ops, so their traces and plans can be exchanged.
 #pragma once
 
 #include <string>

@@ -74,4 +74,22 @@ TracedStep trace_step(const Config& config, const TraceOptions& options) {
   return traced;
 }
 
+std::vector<std::pair<std::string, std::string>> step_keys(const Config& config) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const Key& key : config.keys().keys()) {
+    const std::string& name = key.name;
+    bool shapes = name.starts_with("model.") || name.starts_with("recompute.") || name == "train.batch" ||
+                  name == "train.accumulate" || name == "train.optimiser" || name == "train.momentum" ||
+                  name == "data.prefetch" || name == "memory.budget" || name == "seed" || name == "guard";
+    if (shapes && name != "model.init") pairs.emplace_back(name, value_text(key, config.value(name)));
+  }
+  return pairs;
+}
+
+std::string step_title(const Config& config, const TracedStep& traced) {
+  std::string title = fmt::format("{}, batch {}", config.get_string("model.type"), config.get_int("train.batch"));
+  if (traced.micro_batches.size() > 1) title += fmt::format(", {} micro-batches", traced.micro_batches.size());
+  return title + fmt::format(", method {}, {} segments marked", traced.method, traced.segments.size());
+}
+
 }  // namespace reprise

@@ -18,9 +18,9 @@ struct TracedStep {
   std::vector<ContractSet> micro_batches;  // as each stood between its forward and its backward
   std::vector<std::string> segments;       // the names that are marked
   std::string method;
-  MeterSnapshot before;                    // what is live before the step
-  MeterSnapshot after_forward;             // of the first micro-batch
-  MeterSnapshot step;                      // its peaks are those of the step
+  MeterSnapshot before;         // what is live before the step
+  MeterSnapshot after_forward;  // of the first micro-batch
+  MeterSnapshot step;           // its peaks are those of the step
 };
 
 struct TraceOptions {
@@ -32,5 +32,11 @@ struct TraceOptions {
 /// Builds the model of `config` in memory without bytes and records one step: train.accumulate times forward and
 /// backward. Reads no images. Errors: config and user, as in training; memory, where the budget is too small.
 TracedStep trace_step(const Config& config, const TraceOptions& options = {});
+
+/// The keys that shape a step, with their values as text: model.*, recompute.*, the batch, the optimiser's state, ...
+std::vector<std::pair<std::string, std::string>> step_keys(const Config& config);
+
+/// "dense_queue, batch 128, method region, 8 segments marked".
+std::string step_title(const Config& config, const TracedStep& traced);
 
 }  // namespace reprise

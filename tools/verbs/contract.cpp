@@ -1,0 +1,90 @@
+// `reprise contract`: the replay contracts of a run as a document, and what changed between two of them.
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "data/atomic_file.h"
+#include "models/train/trace_step.h"
+#include "recompute/contract_diff.h"
+#include "tools/cli/verb.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* kHelp =
+    R"(Records one step of the run that CONFIG describes, without data, and writes the replay contract of each segment instance:
+trace, obligations (storage, region, version, last writer), stream positions, decisions and values kept, effects, context;
+with fingerprints of the trace, the contracts and the build. The same run, build and machine give the same bytes. The format
+is described in recompute/contract_json.h.
+
+--diff says in words what changed between two documents, and exits with 1 if anything did.
+
+Examples:
+  reprise contract configs/cifar100_dense_queue.yaml recompute.method=region -o ring.json
+  reprise contract configs/cifar100_dense_queue.yaml recompute.method=region model.queue.layout=shift -o shift.json
+  reprise contract --diff ring.json shift.json)";
+
+struct Options {
+  ConfigArguments arguments;
+  std::string output;
+  std::vector<std::string> diff;
+  bool all = false;
+};
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf()))
+    fail(ErrorKind::user, "[contract] expected a document written by `reprise contract`, cannot read {}", path);
+  return std::move(text).str();
+}
+
+int diff(const Options& options) {
+  if (!options.arguments.empty() || !options.output.empty())
+    fail(ErrorKind::user, "[contract] --diff takes two documents and nothing else");
+  ContractDocument a = parse_contracts(read_text(options.diff[0]), options.diff[0]);
+  ContractDocument b = parse_contracts(read_text(options.diff[1]), options.diff[1]);
+  std::vector<std::string> lines = diff_contracts(a, b, options.all ? SIZE_MAX : 4);
+  for (const std::string& line : lines) fmt::print("{}\n", line);
+  if (lines.empty()) fmt::print("no difference\n");
+  return lines.empty() ? 0 : 1;
+}
+
+int run(const Options& options) {
+  if (!options.diff.empty()) return diff(options);
+  Config config = options.arguments.load();
+  TracedStep traced = trace_step(config);
+  std::vector<ReplayContract> contracts;
+  for (ContractSet& set : traced.micro_batches) {
+    for (ReplayContract& contract : set.contracts) contracts.push_back(std::move(contract));
+  }
+  ContractDocument document = make_document(std::move(contracts), step_keys(config));
+  std::string text = to_json(document);
+  if (options.output.empty()) {
+    std::fputs(text.c_str(), stdout);
+    return 0;
+  }
+  write_file_atomically(options.output, text);
+  fmt::print("{}: {} contracts, trace {}, contracts {}, build {}\n", options.output, document.contracts.size(),
+             document.trace_fingerprint, document.contracts_fingerprint, document.build_fingerprint);
+  return 0;
+}
+
+}  // namespace
+
+Verb contract_verb() {
+  return {"contract", "write the replay contracts of a run, or compare two of them", kHelp,
+          [](CLI::App& app) -> VerbAction {
+            auto options = std::make_shared<Options>();
+            options->arguments.add_to(app);
+            app.add_option("-o,--output", options->output, "the file to write (standard output)")->option_text("FILE");
+            app.add_option("--diff", options->diff, "say what changed between two documents")
+                ->option_text("A B")
+                ->expected(2);
+            app.add_flag("--all", options->all, "with --diff: list every difference");
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace reprise
