@@ -8,7 +8,8 @@
   verb(eval)                \
   verb(config)              \
   verb(conform)             \
-  verb(ops)
+  verb(ops)                 \
+  verb(bench)
 // clang-format on
 
 namespace reprise {

@@ -1,0 +1,167 @@
+// `reprise bench`: every bench runs, writes its figures, and says clearly what a peer lacks; the statistics behind it.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tools/bench/report.h"
+
+namespace reprise::bench {
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string text;
+};
+
+Outcome reprise_bench(const std::string& arguments) {
+  Outcome outcome;
+  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' bench " + arguments + " 2>&1").c_str(), "r");
+  if (!pipe) return outcome;
+  std::array<char, 4096> buffer;
+  for (std::size_t got; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    outcome.text.append(buffer.data(), got);
+  int status = ::pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / ("bench-test-" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class EveryBench : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EveryBench, RunsAndWritesFiguresAboveZero) {
+  TemporaryFolder folder;
+  Outcome outcome = reprise_bench(std::string(GetParam()) + " --quick --json '" + folder.file("out.json") + "'");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("2 rounds"), std::string::npos) << outcome.text;
+  std::ifstream file(folder.file("out.json"));
+  Json report = Json::parse(file);
+  ASSERT_FALSE(report["rows"].empty());
+  for (const Json& row : report["rows"]) {
+    const Json& ours = row["ours"];
+    ASSERT_TRUE(ours["median"].is_number()) << row.dump();
+    EXPECT_LE(ours["min"].get<double>(), ours["median"].get<double>()) << row.dump();
+    EXPECT_LE(ours["median"].get<double>(), ours["max"].get<double>()) << row.dump();
+    EXPECT_NE(outcome.text.find(row["what"].get<std::string>()), std::string::npos) << row.dump();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Bench, EveryBench, ::testing::Values("ops", "step", "replay", "optim", "loader", "startup"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Bench, ReplayingBlocksShowsInTheLivePeak) {
+  TemporaryFolder folder;
+  Outcome outcome = reprise_bench("step --quick --batch 16 --json '" + folder.file("out.json") + "'");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::ifstream file(folder.file("out.json"));
+  bool seen = false;
+  for (const Json& row : Json::parse(file)["rows"]) {
+    if (row["what"] != "replayed / without, live peak") continue;
+    seen = true;
+    EXPECT_LT(row["ours"]["median"].get<double>(), 0.95);
+    EXPECT_EQ(row["target"], "0.60");
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST(Bench, AMistakeExitsTwoAndNamesWhatIsMissing) {
+  EXPECT_EQ(reprise_bench("").code, 2);
+  Outcome unknown = reprise_bench("speed");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.text.find("expected ops, step, replay, optim, loader or startup"), std::string::npos)
+      << unknown.text;
+  Outcome scripts = reprise_bench("ops --quick --peer python3 --peers /nonexistent");
+  EXPECT_EQ(scripts.code, 2);
+  EXPECT_NE(scripts.text.find("/nonexistent/ops.py"), std::string::npos) << scripts.text;
+  TemporaryFolder folder;
+  std::ofstream(folder.file("loader.py")) << "print('{}')\n";
+  Outcome python = reprise_bench("loader --quick --peer /nonexistent/python --peers '" + folder.path() + "'");
+  EXPECT_EQ(python.code, 2);
+  EXPECT_NE(python.text.find("/nonexistent/python"), std::string::npos) << python.text;
+  std::ofstream(folder.file("broken")) << "#!/bin/sh\necho no torch here >&2\nexit 1\n";
+  std::filesystem::permissions(folder.file("broken"), std::filesystem::perms::owner_all);
+  Outcome torch =
+      reprise_bench("loader --quick --peer '" + folder.file("broken") + "' --peers '" + folder.path() + "'");
+  EXPECT_EQ(torch.code, 2);
+  EXPECT_NE(torch.text.find("no torch here"), std::string::npos) << torch.text;
+}
+
+TEST(Bench, ThePeerTakesATurnInEveryRound) {
+  TemporaryFolder folder;
+  std::ofstream(folder.file("loader.py"));  // the stand-in for a Python below says what the script would
+  std::ofstream(folder.file("peer"))
+      << "#!/bin/sh\necho turn >> '" + folder.file("turns") +
+             "'\necho '{\"results\": {\"batch_resizedcrop_jitter_gray_norm\": 1000, \"batch_pad_flip_norm\": 500}}'\n";
+  std::filesystem::permissions(folder.file("peer"), std::filesystem::perms::owner_all);
+  Outcome outcome = reprise_bench("loader --quick --rounds 3 --peer '" + folder.file("peer") + "' --peers '" +
+                                  folder.path() + "' --json '" + folder.file("out.json") + "'");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::ifstream turns(folder.file("turns"));
+  std::string line;
+  int count = 0;
+  while (std::getline(turns, line)) ++count;
+  EXPECT_EQ(count, 4);  // one asks whether torch is there
+  std::ifstream file(folder.file("out.json"));
+  Json row = Json::parse(file)["rows"][0];
+  EXPECT_EQ(row["peer"]["samples"], Json({1000.0, 1000.0, 1000.0}));
+  EXPECT_DOUBLE_EQ(row["ours_over_peer"].get<double>(), row["ours"]["median"].get<double>() / 1000.0);
+}
+
+Samples samples(std::initializer_list<double> values) {
+  Samples result;
+  for (double value : values) result.add(value);
+  return result;
+}
+
+TEST(Bench, MediansAndLimitsAreOrderStatistics) {
+  EXPECT_EQ(samples({3, 1, 2}).median(), 2);
+  EXPECT_EQ(samples({4, 1, 2, 3}).median(), 2.5);
+  EXPECT_TRUE(std::isnan(samples({}).median()));
+  EXPECT_TRUE(std::isnan(samples({1, 2, 3, 4}).upper_limit()));
+  EXPECT_EQ(samples({1, 2, 3, 4, 5}).upper_limit(), 5);  // all five below the median: 1 in 32
+  Samples thirty;
+  for (int i = 1; i <= 30; ++i) thirty.add(i);
+  EXPECT_EQ(thirty.upper_limit(), 20);  // 20 or more heads of 30 coins: 4.9 %
+  EXPECT_EQ(ratios(samples({2, 9}), samples({1, 3})).values(), (std::vector<double>{2, 3}));
+}
+
+TEST(Bench, TheTableLeavesOutColumnsThatNobodyFills) {
+  Report report("title", {"machine"});
+  report.add({.what = "a", .unit = "ms", .ours = samples({1, 2, 3}), .target = "2"});
+  EXPECT_EQ(report.table(),
+            "title\n  machine\n\nwhat      ours      min .. max  target; note\na     2.000 ms  1.000 .. 3.000  2\n");
+  report.add({.what = "b",
+              .unit = "img/s",
+              .ours = samples({50}),
+              .bound = 100,
+              .bound_by = "copy",
+              .peer = samples({25}),
+              .more_is_better = true});
+  std::string table = report.table();
+  EXPECT_NE(table.find("100.0 (copy)   50 %"), std::string::npos) << table;
+  EXPECT_NE(table.find("2.000\n"), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace reprise::bench

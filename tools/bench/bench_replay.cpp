@@ -1,0 +1,21 @@
+// What state-safe replay costs, from one announcement to a whole step.
+#include "tools/bench/replay_costs.h"
+
+namespace reprise::bench {
+
+Report bench_replay(const BenchOptions& options) {
+  int rounds = options.rounds_or(30);
+  Report report("replay: what contracts and recomputation cost", header_of(options, rounds, nullptr));
+  ContractCosts costs;
+  add_record_costs(options, report, costs);
+  add_chain_costs(options, report, costs);
+  add_step_costs(options, report, costs);
+  report.remark(
+      "Ratios are of processor time, taken pair by pair in turns; the upper limit is that of the median, whatever the "
+      "distribution.");
+  if (options.peer.asked())
+    report.remark("The peer has no counterpart here; `reprise bench step` shows its checkpointed step.");
+  return report;
+}
+
+}  // namespace reprise::bench

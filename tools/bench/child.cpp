@@ -1,0 +1,135 @@
+#include "tools/bench/child.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "core/error.h"
+#include "tools/bench/measure.h"
+
+extern char** environ;
+
+namespace reprise::bench {
+namespace {
+
+/// An anonymous file that catches one output of a child.
+class Catcher {
+ public:
+  explicit Catcher(const char* name) : descriptor_(::memfd_create(name, MFD_CLOEXEC)) {
+    if (descriptor_ < 0) fail(ErrorKind::io, "[bench] cannot make a file in memory: {}", std::strerror(errno));
+  }
+  ~Catcher() { ::close(descriptor_); }
+  Catcher(const Catcher&) = delete;
+  Catcher& operator=(const Catcher&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  std::string text() const {
+    std::string all(static_cast<std::size_t>(::lseek(descriptor_, 0, SEEK_END)), '\0');
+    std::size_t at = 0;
+    while (at < all.size()) {
+      ssize_t got = ::pread(descriptor_, all.data() + at, all.size() - at, static_cast<off_t>(at));
+      if (got <= 0) break;
+      at += static_cast<std::size_t>(got);
+    }
+    return all;
+  }
+
+ private:
+  int descriptor_;
+};
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+std::string last_words(const std::string& text) {
+  std::size_t end = text.find_last_not_of(" \n");
+  if (end == std::string::npos) return "it said nothing";
+  std::size_t begin = text.rfind('\n', end);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1,
+                     end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+}
+
+}  // namespace
+
+Child run_child(const std::vector<std::string>& argv) {
+  Catcher output("output"), errors("errors");
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, output.descriptor(), 1);
+  ::posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), 2);
+  std::vector<char*> pointers;
+  for (const std::string& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  double start = wall_seconds();
+  pid_t process = 0;
+  int error = ::posix_spawnp(&process, pointers[0], &actions, nullptr, pointers.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) fail(ErrorKind::user, "[bench] cannot start {}: {}", argv[0], std::strerror(error));
+  int status = 0;
+  rusage used{};
+  while (::wait4(process, &status, 0, &used) < 0 && errno == EINTR) {
+  }
+  Child child;
+  child.wall = wall_seconds() - start;
+  child.cpu = seconds(used.ru_utime) + seconds(used.ru_stime);
+  child.peak_mib = static_cast<double>(used.ru_maxrss) / 1024.0;
+  child.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  child.output = output.text();
+  child.errors = errors.text();
+  return child;
+}
+
+Child run_self(std::vector<std::string> arguments) {
+  std::error_code error;
+  std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  if (error) fail(ErrorKind::io, "[bench] cannot find this program's own file: {}", error.message());
+  std::string what = arguments.empty() ? self : arguments.front();
+  arguments.insert(arguments.begin(), self);
+  Child child = run_child(arguments);
+  if (child.code != 0) {
+    fail(ErrorKind::internal, "[bench] this program, started again as '{}', ended with {}: {}", what, child.code,
+         last_words(child.errors));
+  }
+  return child;
+}
+
+Json last_json_line(const Child& child, const std::string& what) {
+  Json parsed = Json::parse(last_words(child.output), nullptr, false);
+  if (parsed.is_discarded())
+    fail(ErrorKind::internal, "[bench] expected a line of JSON from {}, got: {}", what, last_words(child.output));
+  return parsed;
+}
+
+void Peer::require(const std::string& script) const {
+  std::filesystem::path path = std::filesystem::path(folder) / script;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    fail(ErrorKind::user,
+         "[bench] expected the peer's script {}, there is none. Give the folder with --peers, or in REPRISE_SHARED",
+         path.string());
+  }
+  Child child = run_child({python, "-c", "import torch, numpy"});
+  if (child.code != 0) {
+    fail(ErrorKind::user, "[bench] expected a Python with torch and numpy in --peer, got {}: {}", python,
+         last_words(child.errors));
+  }
+}
+
+Json Peer::run(const std::string& script, const std::vector<std::string>& arguments) const {
+  std::vector<std::string> argv = {python, (std::filesystem::path(folder) / script).string()};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  Child child = run_child(argv);
+  if (child.code != 0)
+    fail(ErrorKind::user, "[bench] the peer's {} ended with {}: {}", script, child.code, last_words(child.errors));
+  return last_json_line(child, script);
+}
+
+}  // namespace reprise::bench

@@ -1,0 +1,38 @@
+// Other processes that a bench starts: this program again, in fresh memory, and the peer's scripts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/run/json_text.h"
+
+namespace reprise::bench {
+
+struct Child {
+  int code = -1;  // exit code; 128 + the signal that ended it
+  std::string output, errors;
+  double wall = 0, cpu = 0;  // seconds, from start to end
+  double peak_mib = 0;       // highest resident size
+};
+
+/// Runs argv[0], which is looked for in PATH, with nothing on its input. Errors (user): it cannot be started.
+Child run_child(const std::vector<std::string>& argv);
+
+/// The same for this program. Errors (internal): it ended with another code than 0.
+Child run_self(std::vector<std::string> arguments);
+
+/// The last line of a child's output as JSON. Errors (internal): it is none.
+Json last_json_line(const Child& child, const std::string& what);
+
+/// The interpreter and folder of the peer's scripts; `python` is empty when no peer was asked for.
+struct Peer {
+  std::string python, folder;
+
+  bool asked() const { return !python.empty(); }
+  /// Checks interpreter, scripts and library before anything is measured. Errors (user) say what is missing.
+  void require(const std::string& script) const;
+  /// Runs a script and gives the JSON line that it prints. Errors (user): the script failed; with its last words.
+  Json run(const std::string& script, const std::vector<std::string>& arguments) const;
+};
+
+}  // namespace reprise::bench

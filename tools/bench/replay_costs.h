@@ -1,0 +1,20 @@
+// The pieces of bench_replay: each takes the rounds and adds its rows to the report. Called by bench_replay.cpp.
+#pragma once
+
+#include "tools/bench/bench.h"
+
+namespace reprise::bench {
+
+/// What one thing of the contract costs, in ns; used to say what share of a step the contracts are.
+struct ContractCosts {
+  double node = 0, announcement = 0, obligation = 0;
+};
+
+/// Announcements, obligations and records on one storage (replay_records.cpp).
+void add_record_costs(const BenchOptions& options, Report& report, ContractCosts& costs);
+/// Chains of tiny ops, plain and in replayed segments; sets costs.node (replay_steps.cpp).
+void add_chain_costs(const BenchOptions& options, Report& report, ContractCosts& costs);
+/// The `small` step: segments marked, replayed, its contracts counted (replay_steps.cpp).
+void add_step_costs(const BenchOptions& options, Report& report, const ContractCosts& costs);
+
+}  // namespace reprise::bench

@@ -1,0 +1,231 @@
+// Segments in chains of tiny ops and in whole steps: marked, replayed, counted.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/replayer.h"
+#include "ops/arithmetic.h"
+#include "ops/unary.h"
+#include "recompute/methods.h"
+#include "tools/bench/replay_costs.h"
+#include "tools/bench/step_run.h"
+
+namespace reprise::bench {
+namespace {
+
+constexpr int kChain = 1000;
+
+/// What the links of a chain on 64 floats are. Backward formulas of the first need no values, so a replay runs nothing;
+/// every second formula of the other needs one.
+enum class Links : std::uint8_t { mul_and_add, relu_and_add };
+
+/// A chain, whole or in segments.
+class ChainRun {
+ public:
+  ChainRun(Links links, Method method, int segments)
+      : kind_(links), segments_(segments), policy_(make_policy(method)), tape_(memory_) {
+    tape_.set_policy(policy_.get());
+    tape_.set_replayer(&replayer_);
+    leaf_ = Leaf::create(
+        "x", make_tensor(memory_.allocator(), memory_.observer(), DType::f32, {64}, Category::parameters, true));
+  }
+
+  Elapsed forward_and_backward() {
+    leaf_->clear_grad();
+    Value x;
+    Elapsed elapsed = timed([&] {
+      x = mul(tape_, leaf_, 1.0);
+      for (int i = 0; i < std::max(segments_, 1); ++i) {
+        if (segments_ == 0)
+          x = links(std::move(x), kChain);
+        else
+          x = segment(tape_, "chain", [&] { return links(std::move(x), kChain / segments_); });
+      }
+      tape_.backward(x);
+    });
+    x = Value();
+    tape_.clear();
+    return elapsed;
+  }
+
+ private:
+  Value links(Value x, int count) {
+    for (int i = 0; i < count; ++i) {
+      if (i % 2)
+        x = add(tape_, x, 1e-6);
+      else
+        x = kind_ == Links::mul_and_add ? mul(tape_, x, 1.0001) : relu(tape_, x);
+    }
+    return x;
+  }
+
+  Links kind_;
+  int segments_;
+  Memory memory_;
+  TraceReplayer replayer_;
+  std::unique_ptr<SegmentPolicy> policy_;
+  Tape tape_;
+  LeafRef leaf_;
+};
+
+/// Times the replays that another replayer does.
+class TimedReplayer final : public Replayer {
+ public:
+  void replay(Tape& tape, std::uint32_t segment) override {
+    const SegmentInstance& instance = tape.data().segments[segment];
+    needed.assign(instance.needed.begin(), instance.needed.end());
+    for (std::uint32_t node : needed) forward_seconds += node_seconds[node];
+    replay_seconds += timed([&] { inner_.replay(tape, segment); }).cpu;
+  }
+
+  std::vector<double> node_seconds;  // of each node of the step, in its forward
+  std::vector<std::uint32_t> needed;
+  double forward_seconds = 0, replay_seconds = 0;
+
+ private:
+  TraceReplayer inner_;
+};
+
+/// Replays beside the forwards of exactly the same nodes, in one step.
+double replay_over_forward(StepRun& run) {
+  TimedReplayer replayer;
+  Replayer* before = run.tape().replayer();
+  run.tape().set_replayer(&replayer);
+  double last = cpu_seconds();
+  run.tape().set_node_hook([&](std::uint32_t node) {
+    double now = cpu_seconds();
+    replayer.node_seconds.resize(node + 1, 0.0);
+    replayer.node_seconds[node] = now - last;
+    last = cpu_seconds();
+  });
+  Value loss = run.forward();
+  run.tape().set_node_hook(nullptr);
+  run.finish(loss);
+  run.tape().set_replayer(before);
+  return replayer.replay_seconds / replayer.forward_seconds;
+}
+
+struct Counts {
+  double nodes = 0, announcements = 0, obligations = 0;
+};
+
+/// Of one step: nodes of the tape, writes announced by ops, gradients and optimiser, reads that were owed.
+Counts count_contracts(StepRun& run) {
+  Counts counts;
+  std::int64_t before = run.memory().preserver().ever().reads;
+  Value loss = run.forward();
+  for (const NodeRecord& node : run.tape().data().nodes) {
+    ++counts.nodes;
+    counts.announcements += node.updates;
+    for (int i = 0; i < node.inputs; ++i) {
+      if (run.tape().data().operands[node.first_operand + i].kind == OperandKind::leaf) ++counts.announcements;
+    }
+  }
+  // The optimiser announces parameter, momentum and average of each; the loader its slots.
+  counts.announcements += 3.0 * static_cast<double>(run.model().parameters().parameters().size()) + 3;
+  run.finish(loss);
+  counts.obligations = static_cast<double>(run.memory().preserver().ever().reads - before);
+  return counts;
+}
+
+void add_share(const BenchOptions& options, Report& report, const ContractCosts& costs, StepRun& run,
+               double step_seconds, const char* name) {
+  Counts counts = count_contracts(run);
+  double ns =
+      counts.nodes * costs.node + counts.announcements * costs.announcement + counts.obligations * costs.obligation;
+  Samples share;
+  share.add(100 * ns * 1e-9 / step_seconds);
+  report.add(
+      {.what = fmt::format("contracts of a {} step, {}", options.preset, name),
+       .unit = "%",
+       .ours = share,
+       .target = "1 % of the step",
+       .note = fmt::format("{:.0f} nodes x {:.0f} ns, {:.0f} announcements x {:.0f} ns, {:.0f} obligations x {:.0f} ns",
+                           counts.nodes, costs.node, counts.announcements, costs.announcement, counts.obligations,
+                           costs.obligation)});
+}
+
+Samples one(double value) {
+  Samples samples;
+  samples.add(value);
+  return samples;
+}
+
+}  // namespace
+
+void add_chain_costs(const BenchOptions& options, Report& report, ContractCosts& costs) {
+  int rounds = options.rounds_or(30), repeats = options.quick ? 1 : 5;
+  for (Links links : {Links::mul_and_add, Links::relu_and_add}) {
+    ChainRun plain(links, Method::retain, 0), marked(links, Method::retain, 10), replayed(links, Method::whole, 10);
+    Samples plain_us, marked_us, replayed_us;
+    for (int i = -1; i < rounds; ++i) {  // the first round warms
+      for (auto [run, samples] :
+           {std::pair{&plain, &plain_us}, std::pair{&marked, &marked_us}, std::pair{&replayed, &replayed_us}}) {
+        Samples each;
+        for (int k = 0; k < repeats; ++k) each.add(1e6 * run->forward_and_backward().cpu / kChain);
+        if (i >= 0) samples->add(each.median());
+      }
+    }
+    bool needs_values = links == Links::relu_and_add;
+    costs.node = std::max(costs.node, 1e3 * plain_us.median());
+    report.add({.what = fmt::format("chain of 1,000 tiny ops ({}), per op", needs_values ? "relu, add" : "mul, add"),
+                .unit = "us",
+                .ours = plain_us,
+                .note = "forward and backward"});
+    report.add({.what = "the same in 10 segments, retain / no segments",
+                .unit = "x",
+                .ours = ratios(marked_us, plain_us),
+                .target = "1.03",
+                .show_upper_limit = true});
+    report.add({.what = "the same in 10 replayed segments / no segments",
+                .unit = "x",
+                .ours = ratios(replayed_us, plain_us),
+                .target = "1.7",
+                .note = needs_values ? "" : "no formula needs a value, so none is replayed",
+                .show_upper_limit = true});
+  }
+}
+
+void add_step_costs(const BenchOptions& options, Report& report, const ContractCosts& costs) {
+  StepRun plain(step_config(options, "retain", "none")), marked(step_config(options, "retain", "blocks")),
+      replayed(step_config(options, "whole", "blocks"));
+  Samples plain_s, marked_s, replayed_s, replay;
+  for (StepRun* run : {&plain, &marked, &replayed}) run->step();
+  int rounds = options.rounds_or(30);
+  for (int i = 0; i < rounds; ++i) {
+    plain_s.add(timed([&] { plain.step(); }).cpu);
+    marked_s.add(timed([&] { marked.step(); }).cpu);
+    replayed_s.add(timed([&] { replayed.step(); }).cpu);
+    replay.add(replay_over_forward(replayed));
+  }
+  auto plain_peak = static_cast<double>(plain.peak_of_a_step()),
+       marked_peak = static_cast<double>(marked.peak_of_a_step());
+  auto replayed_peak = static_cast<double>(replayed.peak_of_a_step());
+  std::string step = fmt::format("{} step", options.preset);
+  report.add({.what = step + ", CPU time", .unit = "ms", .ours = plain_s.scaled(1e3)});
+  report.add({.what = step + ", blocks marked, retain / no segments",
+              .unit = "x",
+              .ours = ratios(marked_s, plain_s),
+              .target = "1.03",
+              .show_upper_limit = true});
+  report.add({.what = step + ", the same, live peak",
+              .unit = "x",
+              .ours = one(marked_peak / plain_peak),
+              .target = "1, equal in bytes"});
+  report.add({.what = step + ", a replayed segment / the same nodes in forward",
+              .unit = "x",
+              .ours = replay,
+              .target = "1.05",
+              .show_upper_limit = true});
+  report.add({.what = step + ", every block replayed / without",
+              .unit = "x",
+              .ours = ratios(replayed_s, plain_s),
+              .target = "1.20",
+              .show_upper_limit = true});
+  report.add(
+      {.what = step + ", the same, live peak", .unit = "x", .ours = one(replayed_peak / plain_peak), .target = "0.60"});
+  add_share(options, report, costs, plain, plain_s.median(), "no segments");
+  add_share(options, report, costs, replayed, plain_s.median(), "every block replayed");
+}
+
+}  // namespace reprise::bench

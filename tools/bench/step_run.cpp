@@ -1,0 +1,61 @@
+#include "tools/bench/step_run.h"
+
+#include <fmt/format.h>
+
+#include "core/stream.h"
+
+namespace reprise::bench {
+
+Config step_config(const BenchOptions& options, const std::string& method, const std::string& segments) {
+  return parse_config(
+      "{}", "bench",
+      {fmt::format("model.encoder.preset={}", options.preset), fmt::format("train.batch={}", options.batch_or_preset()),
+       "train.lr=0.01", fmt::format("recompute.method={}", method), fmt::format("recompute.segments={}", segments)});
+}
+
+void fill_normal(const Tensor& tensor, std::uint64_t seed) {
+  std::span<float> values = tensor.host_write<float>("bench");
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    auto [a, b] = normal_pair(philox_word(seed, 0, i), philox_word(seed, 0, i + 1));
+    values[i] = a;
+    if (i + 1 < values.size()) values[i + 1] = b;
+  }
+}
+
+StepRun::StepRun(Config config) : config_(std::move(config)) {
+  model_ = make_model(config_);
+  model_->allocate(memory_);
+  marks_ = std::make_unique<SegmentMarks>(config_, model_->segment_names());
+  recompute_ = std::make_unique<RecomputeSetup>(config_, *marks_);
+  optimiser_ = std::make_unique<Optimiser>(config_, *model_, memory_);
+  batch_.size = config_.get_int("train.batch");
+  for (int view = 0; view < 2; ++view) {
+    batch_.views[view] =
+        make_tensor(memory_.allocator(), memory_.observer(), DType::f32, {batch_.size, 32, 32, 3}, Category::data);
+    fill_normal(batch_.views[view], static_cast<std::uint64_t>(view) + 1);
+  }
+  tape_ = std::make_unique<Tape>(memory_);
+  recompute_->install(*tape_, memory_);
+}
+
+Value StepRun::forward() {
+  optimiser_->clear_gradients();
+  return model_->forward(*tape_, batch_, *marks_).loss;
+}
+
+void StepRun::finish(const Value& loss) {
+  tape_->backward(loss);
+  tape_->clear();
+  optimiser_->step(++steps_, 0.01, 1);
+  model_->after_step();
+}
+
+void StepRun::step() { finish(forward()); }
+
+std::int64_t StepRun::peak_of_a_step() {
+  memory_.meter().reset_peak();
+  step();
+  return memory_.meter().peak();
+}
+
+}  // namespace reprise::bench

@@ -1,0 +1,50 @@
+// StepRun: a model with everything that one training step needs, its inputs already in memory, so that a bench can run
+// steps and look at the tape between them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "models/registry.h"
+#include "models/train/method.h"
+#include "models/train/optimiser.h"
+#include "tools/bench/bench.h"
+
+namespace reprise::bench {
+
+/// The dense-queue model; `segments` as recompute.segments ("none", "blocks").
+Config step_config(const BenchOptions& options, const std::string& method, const std::string& segments);
+
+class StepRun {
+ public:
+  explicit StepRun(Config config);
+
+  /// Forward, loss, backward, optimiser with the average, enqueue.
+  void step();
+  /// The parts of step(), for benches that look in between.
+  Value forward();
+  void finish(const Value& loss);
+
+  Tape& tape() { return *tape_; }
+  Memory& memory() { return memory_; }
+  TrainableModel& model() { return *model_; }
+  RecomputeSetup& recompute() { return *recompute_; }
+  /// Highest live bytes of one step, by the meter.
+  std::int64_t peak_of_a_step();
+
+ private:
+  Config config_;
+  Memory memory_;
+  std::unique_ptr<TrainableModel> model_;
+  std::unique_ptr<SegmentMarks> marks_;
+  std::unique_ptr<RecomputeSetup> recompute_;
+  std::unique_ptr<Optimiser> optimiser_;
+  std::unique_ptr<Tape> tape_;
+  Batch batch_;
+  std::int64_t steps_ = 0;
+};
+
+/// Fills with standard normal numbers from a stream of this seed.
+void fill_normal(const Tensor& tensor, std::uint64_t seed);
+
+}  // namespace reprise::bench

@@ -1,0 +1,116 @@
+// `reprise bench`: what this build takes for ops, steps, replay, optimisers, augmentation and start-up.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "core/parallel.h"
+#include "ops/registry.h"
+#include "tools/bench/bench.h"
+#include "tools/cli/verb.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* kHelp =
+    R"(Measures this build on this machine. Figures are medians over rounds, with the smallest and the largest beside them; the
+machine's limit (a matrix product, a copy) is measured in the same sitting. With --peer, each round of ours is followed by
+one of the peer's process. Leave the machine alone meanwhile, and quote ratios rather than times.
+
+  ops      single ops at the sizes of image encoders, and the cost per op of a long chain of tiny ops
+  step     one step of the dense-queue model (forward, loss, backward, SGD, average, enqueue): time and memory
+  replay   what contracts, records, replayed segments cost
+  optim    SGD with momentum, AdamW and an average over the parameters of the resnet18 preset
+  loader   augmented images per second
+  startup  from the start of the process to the end of its first step
+
+Examples:
+  reprise bench ops --threads 2
+  reprise bench step --preset resnet18 --peer venv/bin/python --peers ../shared/peers --json step.json)";
+
+using Bench = bench::Report (*)(const bench::BenchOptions&);
+const std::map<std::string, Bench> kBenches = {
+    {"ops", bench::bench_ops},     {"step", bench::bench_step},     {"replay", bench::bench_replay},
+    {"optim", bench::bench_optim}, {"loader", bench::bench_loader}, {"startup", bench::bench_startup},
+};
+
+struct Options {
+  std::string what, json, peers, memory_of;
+  bool first_step = false;
+  bench::BenchOptions bench;
+};
+
+std::string peers_folder(const std::string& given) {
+  if (!given.empty()) return given;
+  const char* shared = std::getenv("REPRISE_SHARED");
+  return shared && *shared ? std::string(shared) + "/peers" : "../shared/peers";
+}
+
+void write_json(const std::string& path, const bench::Report& report) {
+  std::ofstream file(path);
+  file << json_pretty(report.json());
+  file.close();
+  if (!file) fail(ErrorKind::io, "[bench] cannot write {}", path);
+}
+
+int run(Options& options) {
+  auto bench = kBenches.find(options.what);
+  if (bench == kBenches.end()) {
+    fail(ErrorKind::user, "[bench] expected ops, step, replay, optim, loader or startup, got {}",
+         quoted_for_message(options.what));
+  }
+  set_thread_count(options.bench.threads);
+  register_builtin_ops();
+  if (!options.memory_of.empty()) {
+    fmt::print("{}\n", json_line(bench::step_memory(options.bench, options.memory_of)));
+    return 0;
+  }
+  if (options.first_step) {
+    bench::first_step();
+    return 0;
+  }
+  options.bench.peer.folder = peers_folder(options.peers);
+  bench::Report report = bench->second(options.bench);
+  fmt::print("{}", report.table());
+  if (!options.json.empty()) write_json(options.json, report);
+  return 0;
+}
+
+}  // namespace
+
+Verb bench_verb() {
+  return {"bench", "measure ops, steps, replay, optimisers, augmentation and start-up", kHelp,
+          [](CLI::App& app) -> VerbAction {
+            auto options = std::make_shared<Options>();
+            app.add_option("what", options->what, "ops, step, replay, optim, loader or startup")
+                ->option_text("BENCH")
+                ->required();
+            app.add_option("--threads", options->bench.threads, "threads of the pool (1)")->option_text("N");
+            app.add_option("--rounds", options->bench.rounds, "rounds; the default is the bench's own, at least 10")
+                ->option_text("N")
+                ->check(CLI::Range(1, 100000));
+            app.add_option("--preset", options->bench.preset, "encoder of a step: small or resnet18")
+                ->option_text("NAME")
+                ->check(CLI::IsMember({"small", "resnet18"}));
+            app.add_option("--batch", options->bench.batch, "images of a step; the default is the preset's")
+                ->option_text("N")
+                ->check(CLI::Range(1, 1 << 20));
+            app.add_option("--peer", options->bench.peer.python,
+                           "a Python with torch: measure the peer too, taking turns")
+                ->option_text("PYTHON");
+            app.add_option("--peers", options->peers, "folder of the peer's scripts ($REPRISE_SHARED/peers)")
+                ->option_text("DIR");
+            app.add_option("--json", options->json, "also write the figures, with every sample, to this file")
+                ->option_text("OUT");
+            app.add_flag("--quick", options->bench.quick,
+                         "tiny sizes, few rounds: shows that it works, the figures mean nothing");
+            app.add_option("--memory-of", options->memory_of)->group("");  // a child of `bench step`
+            app.add_flag("--first-step", options->first_step)->group("");  // a child of `bench startup`
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace reprise
