@@ -113,7 +113,7 @@ void save_checkpoint(const fs::path& folder, std::int64_t step, const std::strin
   write_safetensors(folder / tensor_file(step), entries,
                     {{"format", "reprise-checkpoint/1"}, {"model.type", model}, {"step", std::to_string(step)}, {"hash", hash}});
   Json whole = {{"format", kFormat}, {"step", step}, {"model", model}, {"file", tensor_file(step)}, {"hash", hash}};
-  whole.update(state);
+  if (state.is_object()) whole.update(state);
   write_file_atomically(folder / state_file(step), json_pretty(whole));
   publish(folder, state_file(step), "state.json");
   publish(folder, tensor_file(step), "checkpoint.safetensors");

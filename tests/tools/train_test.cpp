@@ -1,0 +1,103 @@
+// `reprise train` and `reprise eval` as a person meets them: exit codes, messages, files. What training computes is
+// tested in tests/models.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code = -1;
+  std::string text;  // standard output and error together
+};
+
+Outcome reprise(const std::string& arguments) {
+  Outcome outcome;
+  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' " + arguments + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  std::array<char, 4096> buffer;
+  std::size_t got = 0;
+  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) outcome.text.append(buffer.data(), got);
+  int status = ::pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class TrainVerb : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("reprise_train_" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    std::ofstream(folder_ / "tiny.yaml") << R"(threads: 1
+model: {type: dense_queue, encoder: {widths: [4], blocks: 1}, projection: {hidden: 8, out: 4}, queue: {size: 32}}
+data: {limit: 64, prefetch: 1, synthetic: {train: 100, test: 100}}
+train: {epochs: 2, batch: 16, warmup_steps: 2, log_every: 4}
+probe: {epochs: 1, batch: 50}
+recompute: {segments: blocks}
+)";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return "'" + (folder_ / name).string() + "'"; }
+  Outcome train(const std::string& run, const std::string& overrides = "") const {
+    return reprise("train " + path("tiny.yaml") + " run.dir=" + path(run) + " " + overrides);
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(TrainVerb, TrainsProbesAndLeavesARunFolder) {
+  Outcome outcome = train("run");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_PRED2(contains, outcome.text, "epoch 2/2 | step 8/8 | loss ");
+  EXPECT_PRED2(contains, outcome.text, "probe: top-1 ");
+  EXPECT_PRED2(contains, outcome.text, "probe of the untrained encoder: top-1 ");
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "summary.json"));
+  Outcome eval = reprise("eval " + path("run"));
+  EXPECT_EQ(eval.code, 0) << eval.text;
+  EXPECT_PRED2(contains, eval.text, "probe: top-1 ");
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "eval.json"));
+  Outcome again = train("run");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_PRED2(contains, again.text, "reprise train --resume");
+  EXPECT_EQ(reprise("train --resume " + path("run")).code, 0);
+  EXPECT_EQ(reprise("train " + path("tiny.yaml") + " --resume " + path("run")).code, 2);
+}
+
+TEST_F(TrainVerb, QuietPrintsNothingButTheControlAlwaysWarns) {
+  Outcome quiet = train("a", "--quiet");
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.text, "");
+  Outcome unchecked = train("b", "--quiet recompute.method=unchecked");
+  EXPECT_EQ(unchecked.code, 0);
+  EXPECT_PRED2(contains, unchecked.text, "not to be trusted");
+}
+
+TEST_F(TrainVerb, MistakesExitTwoAndALossThatIsNotFiniteExitsOne) {
+  Outcome planned = train("a", "recompute.method=retain+region");
+  EXPECT_EQ(planned.code, 2);
+  EXPECT_PRED2(contains, planned.text, "this build offers retain, whole and region");
+  Outcome budget = train("b", "memory.budget=100KiB");
+  EXPECT_EQ(budget.code, 2);
+  EXPECT_PRED2(contains, budget.text, "102400 bytes");
+  EXPECT_EQ(reprise("train --resume " + path("nothing")).code, 2);
+  EXPECT_EQ(reprise("eval " + path("nothing")).code, 2);
+  Outcome data = train("c", "data.path=" + path("nothing"));
+  EXPECT_EQ(data.code, 2);
+  EXPECT_PRED2(contains, data.text, "cifar-100-binary.tar.gz");
+  Outcome infinite = train("d", "train.lr=1e36 train.warmup_steps=0");
+  EXPECT_EQ(infinite.code, 1) << infinite.text;
+  EXPECT_PRED2(contains, infinite.text, "the first op whose output is not finite is ");
+}
+
+}  // namespace
