@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/lifetime.h"
+#include "ops/implementation.h"
 #include "recompute/context.h"
 #include "recompute/contract_names.h"
 #include "recompute/fingerprint.h"
@@ -55,6 +56,18 @@ class BoundingRegions final : public RegionContext {
   const NodeRecord& node_;
   const TapeData& data_;
 };
+
+/// The implementation that runs the node's forward; empty where the op has but one.
+std::string kernel_of(const NodeRecord& node, const RegionContext& operands) {
+  std::vector<Shape> shapes;
+  for (int i = 0; i < node.inputs; ++i) {
+    const Tensor& tensor = operands.operand(i);
+    if (tensor.defined() || !tensor.shape().empty()) shapes.push_back(tensor.shape());
+  }
+  if (shapes.empty()) return "";
+  Why forward = why(*node.op, shapes, operands.operand(0).dtype(), node.attrs).front();
+  return forward.refused.empty() && forward.chosen == "own loops" ? "" : forward.chosen;
+}
 
 /// Who keeps the bytes of each value.
 struct Holders {
@@ -138,6 +151,7 @@ void ContractBuilder::add_node(ReplayContract& contract, std::size_t span, std::
   out.number = index - names_.spans()[span].first_node;
   out.op = node.op->name;
   out.label = node.label;
+  out.kernel = kernel_of(node, BoundingRegions(node, data_));
   out.attrs = contract::attr_texts(node);
   for (int i = 0; i < node.inputs + node.updates; ++i) {
     const OperandRecord& from = operand(node, i);

@@ -35,6 +35,7 @@ std::string describe(const LastWriter& writer);
 struct ContractNode {
   std::int64_t number = 0;  // in its segment
   std::string op, label;
+  std::string kernel;                 // of the forward, where the op has a choice: "oneDNN Winograd: ..."
   std::vector<std::string> attrs;     // "stride_h=1"
   std::vector<std::string> operands;  // names of values, or of storages; "" for one left out
   std::vector<std::string> results;   // "f32[128, 32, 32, 16]"

@@ -126,6 +126,9 @@ void SegmentDiff::node_differs(const ContractNode& a, const ContractNode& b, Lin
   pair_lists(a.attrs, b.attrs, "attribute", changed);
   pair_lists(a.results, b.results, "result", shapes);
   if (a.number == b.number) pair_lists(a.operands, b.operands, "operand", changed);
+  if (a.kernel != b.kernel) {
+    changed.push_back(fmt::format("node #{} {}: kernel {} -> {}", b.number, b.op, a.kernel, b.kernel));
+  }
   if (a.needed != b.needed) {
     changed.push_back(fmt::format("node #{} {}: {}", b.number, b.op,
                                   b.needed ? "now runs again in a replay: " + b.why : "no longer runs in a replay"));

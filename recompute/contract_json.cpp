@@ -20,8 +20,9 @@ Json write(const RegionSummary& r) {
 }
 
 Json write(const ContractNode& n) {
-  return {{"number", n.number},     {"op", n.op},           {"label", n.label},   {"attrs", n.attrs},
-          {"operands", n.operands}, {"results", n.results}, {"needed", n.needed}, {"why", n.why}};
+  return {{"number", n.number},   {"op", n.op},         {"label", n.label},
+          {"kernel", n.kernel},   {"attrs", n.attrs},   {"operands", n.operands},
+          {"results", n.results}, {"needed", n.needed}, {"why", n.why}};
 }
 
 Json write(const ContractRead& r) {
@@ -166,9 +167,10 @@ LastWriter read_writer(const Place& p) {
 }
 
 ContractNode read_node(const Place& p) {
-  p.object({"number", "op", "label", "attrs", "operands", "results", "needed", "why"});
-  return {p.at("number").count(),   p.at("op").text(),       p.at("label").text(),  p.at("attrs").texts(),
-          p.at("operands").texts(), p.at("results").texts(), p.at("needed").flag(), p.at("why").text()};
+  p.object({"number", "op", "label", "kernel", "attrs", "operands", "results", "needed", "why"});
+  return {p.at("number").count(),  p.at("op").text(),     p.at("label").text(),
+          p.at("kernel").text(),   p.at("attrs").texts(), p.at("operands").texts(),
+          p.at("results").texts(), p.at("needed").flag(), p.at("why").text()};
 }
 
 ContractRead read_read(const Place& p) {

@@ -9,7 +9,7 @@
 //   config        {key: value as text}: the keys of the run that shape a step
 //   contracts     one object per segment instance in forward order, implicit ones ("(outside)") included:
 //     segment     id: name, "/2" for its second instance;  micro_batch;  values "retain" | "replay";  state "whole" |
-//     "region" fingerprint of this contract without this key nodes       [{number, op, label, attrs: ["name=value"],
+//     "region" fingerprint of this contract without this key nodes       [{number, op, label, kernel, attrs: ["name=value"],
 //     operands: [names], results: ["f32[2, 3]"], needed, why}] reads       [{node, operand, kind "leaf" | "state" |
 //     "value", storage, dtype, region, version, writer, replay, formula}]
 //                 what is owed to this segment: region = {bytes, runs, begin, end, hash of all runs}; version = writes

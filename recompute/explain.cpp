@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -213,6 +214,11 @@ std::string owed_table(const ContractSet& set, const ExplainOptions& options) {
 std::string peak_text(const ExplainInput& input) {
   std::string text = fmt::format("Predicted peak of a step: {} bytes ({})\n", input.step.total_peak,
                                  short_bytes(input.step.total_peak));
+  if (input.budget > 0) {
+    std::int64_t left = input.budget - input.step.total_peak;
+    text += fmt::format("{} the budget of {} bytes ({}): {} {}\n", left >= 0 ? "Fits" : "Does not fit", input.budget,
+                        short_bytes(input.budget), short_bytes(std::abs(left)), left >= 0 ? "to spare" : "too much");
+  }
   std::vector<Row> rows{{"category", "at the peak", "before the step", "its own peak"}};
   for (int c = 0; c < kCategoryCount; ++c) {
     auto i = static_cast<std::size_t>(c);
@@ -316,6 +322,7 @@ std::string explain_json(const ExplainInput& input) {
   }
   json["peak"] = {
       {"bytes", input.step.total_peak}, {"by_category", std::move(by_category)}, {"before_step", std::move(before)}};
+  if (input.budget > 0) json["budget"] = {{"bytes", input.budget}, {"fits", input.step.total_peak <= input.budget}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

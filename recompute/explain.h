@@ -16,6 +16,7 @@ struct ExplainInput {
   std::vector<ContractSet> micro_batches;  // as each stood before its backward
   MeterSnapshot before;                    // the step
   MeterSnapshot step;                      // its peaks
+  std::int64_t budget = 0;                 // bytes; 0 is none
 };
 
 /// The figures of one segment. Bytes as charged.

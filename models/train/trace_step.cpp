@@ -26,14 +26,6 @@ std::vector<Batch> make_slots(const Config& config, TrainableModel& model, Memor
   return slots;
 }
 
-MemoryOptions dry_options(const Config& config, bool timeline) {
-  MemoryOptions options;
-  options.dry = true;
-  options.budget = config.get_bytes("memory.budget").value_or(0);
-  options.timeline = timeline;
-  return options;
-}
-
 /// Names as in checkpoints, so that query and key encoder can be told apart.
 void name_storages(TrainableModel& model) {
   for (const NamedTensor& named : model.tensors()) named.tensor.storage().set_name(named.name);
@@ -44,7 +36,7 @@ void name_storages(TrainableModel& model) {
 TracedStep trace_step(const Config& config, const TraceOptions& options) {
   set_thread_count(thread_count_of(config));
   register_builtin_ops();
-  Memory memory(dry_options(config, options.timeline));
+  Memory memory({.timeline = options.timeline, .dry = true});
   std::unique_ptr<TrainableModel> model = make_model(config);
   model->allocate(memory);
   name_storages(*model);

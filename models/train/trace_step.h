@@ -30,7 +30,7 @@ struct TraceOptions {
 };
 
 /// Builds the model of `config` in memory without bytes and records one step: train.accumulate times forward and
-/// backward. Reads no images. Errors: config and user, as in training; memory, where the budget is too small.
+/// backward. Reads no images and heeds no budget. Errors: config and user, as in training.
 TracedStep trace_step(const Config& config, const TraceOptions& options = {});
 
 /// The keys that shape a step, with their values as text: model.*, recompute.*, the batch, the optimiser's state, ...

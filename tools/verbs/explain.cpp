@@ -16,7 +16,7 @@ backward, by who needs them (backward formulas, replays, decisions, handles that
 (storage, region, version, last writer); what is preserved, at what cost and for whom; and the peak of the step by category.
 
 A segment's id is its name, with /2 for its second instance; (outside) are the nodes between segments. #3 is node 3 of a
-segment. "keeps" are charged in blocks of 64 bytes, as the meter counts.
+segment. Bytes kept and preserved are charged in blocks of 64 bytes, as the meter counts.
 
 Examples:
   reprise explain configs/cifar100_dense_queue.yaml recompute.method=region
@@ -32,7 +32,8 @@ struct Options {
 int run(const Options& options) {
   Config config = options.arguments.load();
   TracedStep traced = trace_step(config);
-  ExplainInput input{step_title(config, traced), std::move(traced.micro_batches), traced.before, traced.step};
+  ExplainInput input{step_title(config, traced), std::move(traced.micro_batches), traced.before, traced.step,
+                     config.get_bytes("memory.budget").value_or(0)};
   if (traced.method == "unchecked") {
     std::fputs("warning: recompute.method is unchecked: nothing is preserved, and gradients are not to be trusted\n",
                stderr);

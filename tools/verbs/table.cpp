@@ -7,6 +7,9 @@
   verb(train)               \
   verb(eval)                \
   verb(config)              \
+  verb(explain)             \
+  verb(contract)            \
+  verb(check)               \
   verb(conform)             \
   verb(ops)                 \
   verb(bench)

@@ -1,0 +1,115 @@
+// `reprise explain` and `reprise contract` as a person and a script meet them.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string text;
+};
+
+Outcome reprise(const std::string& arguments) {
+  Outcome outcome;
+  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' " + arguments + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  std::array<char, 4096> buffer;
+  std::size_t got = 0;
+  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) outcome.text.append(buffer.data(), got);
+  int status = ::pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return outcome;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const std::string kDemo =
+    std::string("'") + REPRISE_SOURCE_DIR + "/configs/cifar100_dense_queue.yaml' recompute.method=region ";
+
+class Verbs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("reprise_contract_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string file(const std::string& name) const { return "'" + (folder_ / name).string() + "'"; }
+  std::filesystem::path folder_;
+};
+
+TEST(ExplainVerb, ShowsTheDemoForBothLayoutsOfTheQueue) {
+  Outcome ring = reprise("explain " + kDemo);
+  EXPECT_EQ(ring.code, 0);
+  for (const char* part :
+       {"dense_queue, batch 128, method region", "layer3.1", "queue    block", "enqueue_ring at (outside)/2#0",
+        "value (outside)#34", "Predicted peak of a step: ", "cotangents"}) {
+    EXPECT_PRED2(contains, ring.text, std::string(part));
+  }
+  EXPECT_FALSE(contains(ring.text, "backbone.stem.weight"));
+  EXPECT_PRED2(contains, reprise("explain " + kDemo + "--reads").text, "backbone.stem.weight");
+  Outcome shift = reprise("explain " + kDemo + "model.queue.layout=shift model.losses=2 train.accumulate=2");
+  EXPECT_PRED2(contains, shift.text, "enqueue_shift at (outside)/3#0");
+  EXPECT_PRED2(contains, shift.text, "micro-batch 2: ");
+}
+
+TEST(ExplainVerb, JsonIsReadByAScript) {
+  Outcome outcome = reprise("explain " + kDemo + "--json");
+  ASSERT_EQ(outcome.code, 0);
+  auto json = nlohmann::json::parse(outcome.text);
+  EXPECT_EQ(json["micro_batches"][0]["segments"].size(), 10u);
+  EXPECT_EQ(json["micro_batches"][0]["totals"]["preserved_bytes"], 128 * 64 * 4);
+  EXPECT_GT(json["peak"]["by_category"]["activations"], 0);
+}
+
+TEST(ExplainVerb, TheControlIsMarkedAsSuchAndMistakesExitTwo) {
+  EXPECT_PRED2(contains, reprise("explain " + kDemo + "recompute.method=unchecked").text, "not to be trusted");
+  EXPECT_EQ(reprise("explain " + kDemo + "recompute.segments=[nowhere]").code, 2);
+  EXPECT_PRED2(contains, reprise("explain " + kDemo + "memory.budget=1MiB").text,
+               "Does not fit the budget of 1048576 bytes");
+  EXPECT_PRED2(contains, reprise("explain " + kDemo + "memory.budget=1GiB").text,
+               "Fits the budget of 1073741824 bytes");
+}
+
+TEST_F(Verbs, ContractsAreTheSameBytesAndDifferencesAreSaid) {
+  ASSERT_EQ(reprise("contract " + kDemo + "-o " + file("a.json")).code, 0);
+  ASSERT_EQ(reprise("contract " + kDemo + "-o " + file("b.json")).code, 0);
+  Outcome same = reprise("contract --diff " + file("a.json") + " " + file("b.json"));
+  EXPECT_EQ(same.code, 0);
+  EXPECT_EQ(same.text, "no difference\n");
+  EXPECT_EQ(reprise("contract " + kDemo).text, [&] {
+    std::ifstream in(folder_ / "a.json");
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }());
+
+  reprise("contract " + kDemo + "train.batch=64 -o " + file("batch.json"));
+  Outcome batch = reprise("contract --diff " + file("a.json") + " " + file("batch.json"));
+  EXPECT_EQ(batch.code, 1);
+  EXPECT_PRED2(contains, batch.text, "config train.batch: 128 -> 64");
+  EXPECT_PRED2(contains, batch.text, "write of queue by #0 enqueue_ring: region [0, 32768) -> [0, 16384)");
+
+  reprise("contract " + kDemo + "model.queue.layout=shift 'recompute.options={head: retain}' -o " + file("shift.json"));
+  Outcome shift = reprise("contract --diff " + file("a.json") + " " + file("shift.json"));
+  EXPECT_PRED2(contains, shift.text, "node removed: #0 enqueue_ring");
+  EXPECT_PRED2(contains, shift.text, "node added: #0 enqueue_shift");
+  EXPECT_PRED2(contains, shift.text, "option: replay, state region -> retain, state whole");
+}
+
+TEST_F(Verbs, MistakesWithDocumentsExitTwoAndSayWhatTheyAre) {
+  std::ofstream(folder_ / "no.json") << "{}";
+  Outcome outcome = reprise("contract --diff " + file("no.json") + " " + file("no.json"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_PRED2(contains, outcome.text, "expected a document of format reprise-contract/1");
+  EXPECT_EQ(reprise("contract --diff /nonexistent.json /nonexistent.json").code, 2);
+  EXPECT_EQ(reprise("contract --diff " + file("no.json")).code, 2);
+  EXPECT_EQ(reprise("contract " + kDemo + "-o /nonexistent/x.json").code, 1);
+}
+
+}  // namespace
