@@ -144,7 +144,7 @@ class ConfigLoader {
       if (assignment.node == nullptr) return;  // a removal that reaches into another model's keys changes nothing
       fail_config(assignment.position, "the key {} belongs to model.type {}, and model.type is {} here",
                   quoted_for_message(assignment.key), join(schema_.types_with(assignment.key)),
-                  config.get_string("model.type"));
+                  find_model_type());
     }
     Config::Setting& setting = config.settings_[key->name];
     if (!assignment.entry.empty()) return apply_entry(*key, setting, assignment);

@@ -14,7 +14,8 @@ struct BatchSlot {
 };
 
 BatchSlot make_slot(Memory& memory, std::int64_t size) {
-  return {make_tensor(memory.allocator(), memory.observer(), DType::f32, {size, kImageSide, kImageSide, kImageChannels}, Category::data),
+  return {make_tensor(memory.allocator(), memory.observer(), DType::f32, {size, kImageSide, kImageSide, kImageChannels},
+                      Category::data),
           make_tensor(memory.allocator(), memory.observer(), DType::i64, {size}, Category::data)};
 }
 
@@ -62,18 +63,19 @@ void for_each_batch(const EvaluationContext& context, const ImageSet& images, st
   }
 }
 
-FeatureTable compute_features(const EvaluationContext& context, const Encoder& encoder, const ImageSet& images, std::int64_t count,
-                              const char* stage) {
+FeatureTable compute_features(const EvaluationContext& context, const Encoder& encoder, const ImageSet& images,
+                              std::int64_t count, const char* stage) {
   FeatureTable table{count, encoder.dim(), {}, {}};
   table.values.resize(static_cast<std::size_t>(count * table.width));
   table.labels.resize(static_cast<std::size_t>(count));
-  for_each_batch(context, images, count, stage, [&](Tape& tape, const Tensor& x, const Tensor& labels, std::int64_t first) {
-    Value features = encoder.features(tape, x, Mode::evaluate);
-    auto values = features.tensor().host_read<float>();
-    std::copy(values.begin(), values.end(), table.values.begin() + first * table.width);
-    auto names = labels.host_read<std::int64_t>();
-    std::copy(names.begin(), names.end(), table.labels.begin() + first);
-  });
+  for_each_batch(context, images, count, stage,
+                 [&](Tape& tape, const Tensor& x, const Tensor& labels, std::int64_t first) {
+                   Value features = encoder.features(tape, x, Mode::evaluate);
+                   auto values = features.tensor().host_read<float>();
+                   std::copy(values.begin(), values.end(), table.values.begin() + first * table.width);
+                   auto names = labels.host_read<std::int64_t>();
+                   std::copy(names.begin(), names.end(), table.labels.begin() + first);
+                 });
   return table;
 }
 

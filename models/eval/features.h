@@ -32,7 +32,7 @@ struct FeatureTable {
 };
 
 /// Features of the first `count` images by running statistics. Errors as above.
-FeatureTable compute_features(const EvaluationContext& context, const Encoder& encoder, const ImageSet& images, std::int64_t count,
-                              const char* stage);
+FeatureTable compute_features(const EvaluationContext& context, const Encoder& encoder, const ImageSet& images,
+                              std::int64_t count, const char* stage);
 
 }  // namespace reprise

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "data/shuffle.h"
-#include "models/train/schedule.h"
+#include "models/train/learning_rate.h"
 #include "ops/loss.h"
 #include "ops/optimiser.h"
 
@@ -17,8 +17,10 @@ void standardise(FeatureTable& train, FeatureTable& test) {
   std::vector<double> mean(width, 0), square(width, 0);
   for (std::size_t i = 0; i < train.values.size(); ++i) mean[i % width] += train.values[i];
   for (double& m : mean) m /= static_cast<double>(train.rows);
-  for (std::size_t i = 0; i < train.values.size(); ++i) square[i % width] += std::pow(train.values[i] - mean[i % width], 2);
-  for (double& s : square) s = 1.0 / (std::sqrt(s / static_cast<double>(std::max<std::int64_t>(train.rows - 1, 1))) + 1e-6);
+  for (std::size_t i = 0; i < train.values.size(); ++i)
+    square[i % width] += std::pow(train.values[i] - mean[i % width], 2);
+  for (double& s : square)
+    s = 1.0 / (std::sqrt(s / static_cast<double>(std::max<std::int64_t>(train.rows - 1, 1))) + 1e-6);
   for (FeatureTable* table : {&train, &test}) {
     for (std::size_t i = 0; i < table->values.size(); ++i) {
       table->values[i] = static_cast<float>((table->values[i] - mean[i % width]) * square[i % width]);
@@ -50,16 +52,18 @@ struct ProbeBatch {
     auto width = static_cast<std::size_t>(table.width);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       auto row = static_cast<std::size_t>(rows[i]);
-      std::copy_n(table.values.begin() + static_cast<std::ptrdiff_t>(row * width), width, to.begin() + static_cast<std::ptrdiff_t>(i * width));
+      std::copy_n(table.values.begin() + static_cast<std::ptrdiff_t>(row * width), width,
+                  to.begin() + static_cast<std::ptrdiff_t>(i * width));
       to_labels[i] = table.labels[row];
     }
   }
   Tensor x, labels;
 };
 
-double train_layer(const EvaluationContext& context, ProbeLayer& probe, const FeatureTable& train, const ProbeOptions& options,
-                   const char* stage) {
-  std::int64_t size = std::min(options.batch, train.rows), batches = train.rows / size, step = 0, steps = options.epochs * batches;
+double train_layer(const EvaluationContext& context, ProbeLayer& probe, const FeatureTable& train,
+                   const ProbeOptions& options, const char* stage) {
+  std::int64_t size = std::min(options.batch, train.rows), batches = train.rows / size, step = 0,
+               steps = options.epochs * batches;
   ProbeBatch batch(context.memory, size, train.width);
   std::vector<std::int32_t> order(static_cast<std::size_t>(train.rows));
   Tape tape(context.memory);
@@ -95,8 +99,8 @@ double train_layer(const EvaluationContext& context, ProbeLayer& probe, const Fe
 
 }  // namespace
 
-ProbeResult run_probe(const EvaluationContext& context, FeatureTable& train, FeatureTable& test, const ProbeOptions& options,
-                      const char* stage) {
+ProbeResult run_probe(const EvaluationContext& context, FeatureTable& train, FeatureTable& test,
+                      const ProbeOptions& options, const char* stage) {
   standardise(train, test);
   ProbeLayer probe(context.memory, train.width, options.seed);
   ProbeResult result;
@@ -129,14 +133,16 @@ struct UntrainedEncoder {
   UntrainedEncoder(const EvaluationContext& context, const EncoderSizes& sizes) : encoder(set, sizes, false) {
     set.allocate(context.memory, static_cast<std::uint64_t>(context.config.get_int("seed")));
     std::int64_t count = std::min(kImagesForStatistics, context.data.train.size());
-    for_each_batch(context, context.data.train, count, "baseline",
-                   [&](Tape& tape, const Tensor& x, const Tensor&, std::int64_t) { encoder.features(tape, x, Mode::train); });
+    for_each_batch(
+        context, context.data.train, count, "baseline",
+        [&](Tape& tape, const Tensor& x, const Tensor&, std::int64_t) { encoder.features(tape, x, Mode::train); });
   }
   ParameterSet set{true};
   Encoder encoder;
 };
 
-ProbeResult probe_features(const EvaluationContext& context, const Encoder& encoder, std::int64_t labelled, const char* stage) {
+ProbeResult probe_features(const EvaluationContext& context, const Encoder& encoder, std::int64_t labelled,
+                           const char* stage) {
   const Config& config = context.config;
   FeatureTable train = compute_features(context, encoder, context.data.train, labelled, stage);
   FeatureTable test = compute_features(context, encoder, context.data.test, context.data.test.size(), stage);
@@ -151,7 +157,8 @@ Json probe_encoder(const EvaluationContext& context, const Encoder& encoder, con
   std::int64_t labelled = context.data.train.size();
   if (std::int64_t most = context.config.get_int("probe.labels"); most > 0) labelled = std::min(labelled, most);
   ProbeResult trained = probe_features(context, encoder, labelled, "probe");
-  Json figures = {{"top1", trained.top1}, {"top5", trained.top5}, {"train_loss", trained.train_loss}, {"labels", labelled}};
+  Json figures = {
+      {"top1", trained.top1}, {"top5", trained.top5}, {"train_loss", trained.train_loss}, {"labels", labelled}};
   if (context.config.get_bool("probe.baseline")) {
     UntrainedEncoder untrained(context, sizes);
     ProbeResult baseline = probe_features(context, untrained.encoder, labelled, "baseline");
@@ -161,11 +168,12 @@ Json probe_encoder(const EvaluationContext& context, const Encoder& encoder, con
 }
 
 std::vector<std::string> describe_probe(const Json& probe) {
-  std::vector<std::string> lines = {fmt::format("probe: top-1 {:.2f} %, top-5 {:.2f} % (linear layer on frozen features, {} labels; chance is 1 %)",
-                                                probe["top1"].get<double>(), probe["top5"].get<double>(), probe["labels"].get<std::int64_t>())};
+  std::vector<std::string> lines = {
+      fmt::format("probe: top-1 {:.2f} %, top-5 {:.2f} % (linear layer on frozen features, {} labels; chance is 1 %)",
+                  probe["top1"].get<double>(), probe["top5"].get<double>(), probe["labels"].get<std::int64_t>())};
   if (probe.contains("untrained")) {
-    lines.push_back(fmt::format("probe of the untrained encoder: top-1 {:.2f} %, top-5 {:.2f} %", probe["untrained"]["top1"].get<double>(),
-                                probe["untrained"]["top5"].get<double>()));
+    lines.push_back(fmt::format("probe of the untrained encoder: top-1 {:.2f} %, top-5 {:.2f} %",
+                                probe["untrained"]["top1"].get<double>(), probe["untrained"]["top5"].get<double>()));
   }
   return lines;
 }

@@ -22,8 +22,8 @@ struct ProbeResult {
 };
 
 /// Trains on one table and tests on the other. Features are standardised in place. Errors (memory).
-ProbeResult run_probe(const EvaluationContext& context, FeatureTable& train, FeatureTable& test, const ProbeOptions& options,
-                      const char* stage);
+ProbeResult run_probe(const EvaluationContext& context, FeatureTable& train, FeatureTable& test,
+                      const ProbeOptions& options, const char* stage);
 
 /// Probes `encoder`, and with probe.baseline an encoder of the same sizes as it is before training. Nothing of the
 /// encoder changes. Returns {"top1", "top5", "labels", "untrained": {"top1", "top5"}}.

@@ -14,7 +14,9 @@ ClassifierModel::ClassifierModel(const Config& config)
       head_(set_, "head", encoder_.dim(), kFineLabels),
       dropout_(named_stream("dropout", static_cast<std::uint64_t>(config.get_int("seed")))) {}
 
-void ClassifierModel::allocate(Memory& memory) { set_.allocate(memory, static_cast<std::uint64_t>(config_.get_int("seed"))); }
+void ClassifierModel::allocate(Memory& memory) {
+  set_.allocate(memory, static_cast<std::uint64_t>(config_.get_int("seed")));
+}
 
 std::vector<NamedTensor> ClassifierModel::tensors() {
   std::vector<NamedTensor> all;
@@ -44,12 +46,15 @@ Forward ClassifierModel::forward(Tape& tape, const Batch& batch, const SegmentMa
 Json ClassifierModel::evaluate(const EvaluationContext& context) {
   std::int64_t top1 = 0, top5 = 0;
   const ImageSet& images = context.data.test;
-  for_each_batch(context, images, images.size(), "test", [&](Tape& tape, const Tensor& x, const Tensor& labels, std::int64_t) {
-    Value scores = head_(tape, encoder_.features(tape, x, Mode::evaluate));
-    top1 += count_top_k(scores.tensor(), labels, 1);
-    top5 += count_top_k(scores.tensor(), labels, 5);
-  });
-  auto percent = [&](std::int64_t hits) { return 100.0 * static_cast<double>(hits) / static_cast<double>(images.size()); };
+  for_each_batch(context, images, images.size(), "test",
+                 [&](Tape& tape, const Tensor& x, const Tensor& labels, std::int64_t) {
+                   Value scores = head_(tape, encoder_.features(tape, x, Mode::evaluate));
+                   top1 += count_top_k(scores.tensor(), labels, 1);
+                   top5 += count_top_k(scores.tensor(), labels, 5);
+                 });
+  auto percent = [&](std::int64_t hits) {
+    return 100.0 * static_cast<double>(hits) / static_cast<double>(images.size());
+  };
   Json figures;
   figures["test"] = {{"top1", percent(top1)}, {"top5", percent(top5)}, {"images", images.size()}};
   return figures;

@@ -10,7 +10,8 @@
 namespace reprise {
 namespace {
 
-Parameter& conv_weight(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, std::int64_t side) {
+Parameter& conv_weight(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out,
+                       std::int64_t side) {
   return set.add(name + ".weight", {out, in, side, side}, Init::kaiming_normal, out * side * side);
 }
 
@@ -34,11 +35,13 @@ BatchNormLayer::BatchNormLayer(ParameterSet& set, const std::string& name, std::
       running_var(set.add_buffer(name + ".running_var", DType::f32, {channels}, 1)) {}
 
 LinearLayer::LinearLayer(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out)
-    : weight_(set.add(name + ".weight", {out, in}, Init::uniform, in)), bias_(set.add(name + ".bias", {out}, Init::uniform, in)) {}
+    : weight_(set.add(name + ".weight", {out, in}, Init::uniform, in)),
+      bias_(set.add(name + ".bias", {out}, Init::uniform, in)) {}
 
 Value LinearLayer::operator()(Tape& tape, Arg x) const { return linear(tape, std::move(x), weight_.leaf, bias_.leaf); }
 
-BasicBlock::BasicBlock(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, std::int64_t stride)
+BasicBlock::BasicBlock(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out,
+                       std::int64_t stride)
     : stride_(stride),
       conv1_(conv_weight(set, name + ".conv1", in, out, 3)),
       norm1_(set, name + ".bn1", out),
@@ -58,20 +61,23 @@ Value BasicBlock::operator()(Tape& tape, const Value& x, Mode mode) const {
   if (shortcut_) {
     residual = conv2d(tape, x, shortcut_->weight.leaf, {}, {.stride = stride_});
     const BatchNormLayer& norm = shortcut_->norm;
-    residual = batch_norm(tape, residual, norm.weight.leaf, norm.bias.leaf, norm.running_mean.tensor, norm.running_var.tensor, options);
+    residual = batch_norm(tape, residual, norm.weight.leaf, norm.bias.leaf, norm.running_mean.tensor,
+                          norm.running_var.tensor, options);
   }
   return batch_norm_add_relu(tape, y, residual, norm2_.weight.leaf, norm2_.bias.leaf, norm2_.running_mean.tensor,
                              norm2_.running_var.tensor, options);
 }
 
 Encoder::Encoder(ParameterSet& set, const EncoderSizes& sizes, bool projection)
-    : stem_(conv_weight(set, "backbone.stem", 3, sizes.widths.at(0), 3)), stem_norm_(set, "backbone.stem_bn", sizes.widths.at(0)) {
+    : stem_(conv_weight(set, "backbone.stem", 3, sizes.widths.at(0), 3)),
+      stem_norm_(set, "backbone.stem_bn", sizes.widths.at(0)) {
   std::int64_t in = sizes.widths[0];
   for (std::size_t stage = 0; stage < sizes.widths.size(); ++stage) {
     std::vector<BasicBlock>& blocks = stages_.emplace_back();
     for (std::int64_t block = 0; block < sizes.blocks; ++block) {
       std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-      blocks.emplace_back(set, "backbone." + block_name(stage, static_cast<std::size_t>(block)), in, sizes.widths[stage], stride);
+      blocks.emplace_back(set, "backbone." + block_name(stage, static_cast<std::size_t>(block)), in,
+                          sizes.widths[stage], stride);
       in = sizes.widths[stage];
     }
   }
@@ -111,7 +117,8 @@ SegmentNames Encoder::names() const {
   SegmentNames names{{"stem"}, {"stem"}};
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
     names.stages.push_back(stage_name(stage));
-    for (std::size_t block = 0; block < stages_[stage].size(); ++block) names.blocks.push_back(block_name(stage, block));
+    for (std::size_t block = 0; block < stages_[stage].size(); ++block)
+      names.blocks.push_back(block_name(stage, block));
   }
   return names;
 }

@@ -15,8 +15,9 @@ Stream named_stream(const std::string& name, std::uint64_t seed) {
 }
 
 void ParameterSet::require_new(const std::string& name) const {
-  bool taken = std::any_of(parameters_.begin(), parameters_.end(), [&](const Parameter& p) { return p.name == name; }) ||
-               std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& b) { return b.name == name; });
+  bool taken =
+      std::any_of(parameters_.begin(), parameters_.end(), [&](const Parameter& p) { return p.name == name; }) ||
+      std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& b) { return b.name == name; });
   if (taken) fail(ErrorKind::user, "[parameters] expected names that differ, got '{}' twice", name);
 }
 

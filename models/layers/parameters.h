@@ -33,7 +33,7 @@ struct Parameter {
   Shape shape;
   Init init = Init::zeros;
   std::int64_t fan = 1;
-  LeafRef leaf;                // after allocate()
+  LeafRef leaf;  // after allocate()
   /// Matrices and kernels decay; normalisation parameters and biases, which have one axis, do not.
   bool is_matrix() const { return shape.size() > 1; }
 };
@@ -43,7 +43,7 @@ struct Buffer {
   DType dtype = DType::f32;
   Shape shape;
   double fill = 0;
-  Tensor tensor;               // after allocate()
+  Tensor tensor;  // after allocate()
 };
 
 /// A tensor of the model under the name that checkpoints use.
@@ -67,7 +67,8 @@ class ParameterSet {
   void allocate(Memory& memory, std::uint64_t seed);
   /// Slabs for `count` optimiser tensors of each parameter (category optimiser), zero; in the order of parameters().
   std::vector<std::vector<Tensor>> allocate_like(Memory& memory, int count);
-  /// Makes all parameters and floating buffers anew as `dtype`, with the same values; for checks in f64. Errors (memory).
+  /// Makes all parameters and floating buffers anew as `dtype`, with the same values; for checks in f64. Errors
+  /// (memory).
   void convert(Memory& memory, DType dtype);
   /// Copies the values of parameters and buffers of another set with the same declarations.
   void copy_from(const ParameterSet& other);

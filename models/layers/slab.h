@@ -1,4 +1,5 @@
-// Slab: one allocation, carved into storages that lie one behind the other, so that fused loops run over them as one range.
+// Slab: one allocation, carved into storages that lie one behind the other, so that fused loops run over them as one
+// range.
 //
 // It takes its bytes from another allocator, which meters them once and for good; the storages carved from it cost
 // nothing more. Each begins at a multiple of 64 bytes. A slab must outlive its storages; space is not reused.

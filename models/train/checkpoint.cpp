@@ -39,7 +39,8 @@ std::string state_file(std::int64_t step) { return fmt::format("state-{:08}.json
 std::int64_t step_of(const std::string& name, const std::string& head, const std::string& tail) {
   if (!name.starts_with(head) || !name.ends_with(tail) || name.size() <= head.size() + tail.size()) return -1;
   std::string digits = name.substr(head.size(), name.size() - head.size() - tail.size());
-  bool number = digits.size() <= 18 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  bool number =
+      digits.size() <= 18 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   return number ? std::stoll(digits) : -1;
 }
 
@@ -61,7 +62,8 @@ void publish(const fs::path& folder, const std::string& target, const std::strin
   ::close(descriptor);
 }
 
-/// Removes checkpoints other than the `kept` newest up to `step`, and those of later steps, which an earlier life of the run left.
+/// Removes checkpoints other than the `kept` newest up to `step`, and those of later steps, which an earlier life of
+/// the run left.
 void remove_old(const fs::path& folder, std::int64_t step, std::int64_t kept) {
   std::vector<std::int64_t> steps;
   std::error_code error;
@@ -105,13 +107,15 @@ const NamedTensor* find_not_finite(const std::vector<NamedTensor>& tensors) {
   return nullptr;
 }
 
-void save_checkpoint(const fs::path& folder, std::int64_t step, const std::string& model, const std::vector<NamedTensor>& tensors,
-                     Json state, std::int64_t kept) {
+void save_checkpoint(const fs::path& folder, std::int64_t step, const std::string& model,
+                     const std::vector<NamedTensor>& tensors, Json state, std::int64_t kept) {
   std::vector<SafetensorsEntry> entries;
-  for (const NamedTensor& t : tensors) entries.push_back({t.name, t.tensor.dtype(), t.tensor.shape(), bytes_of(t.tensor)});
+  for (const NamedTensor& t : tensors)
+    entries.push_back({t.name, t.tensor.dtype(), t.tensor.shape(), bytes_of(t.tensor)});
   std::string hash = hash_tensors(tensors);
-  write_safetensors(folder / tensor_file(step), entries,
-                    {{"format", "reprise-checkpoint/1"}, {"model.type", model}, {"step", std::to_string(step)}, {"hash", hash}});
+  write_safetensors(
+      folder / tensor_file(step), entries,
+      {{"format", "reprise-checkpoint/1"}, {"model.type", model}, {"step", std::to_string(step)}, {"hash", hash}});
   Json whole = {{"format", kFormat}, {"step", step}, {"model", model}, {"file", tensor_file(step)}, {"hash", hash}};
   if (state.is_object()) whole.update(state);
   write_file_atomically(folder / state_file(step), json_pretty(whole));
@@ -130,13 +134,16 @@ std::optional<Json> read_state(const fs::path& folder) {
   if (!in) fail(ErrorKind::io, "[checkpoint] cannot read {}", path.string());
   Json state = Json::parse(text.str(), nullptr, false);
   auto is_text = [&](const char* key) { return state.contains(key) && state[key].is_string(); };
-  bool fine = state.is_object() && is_text("format") && state["format"] == kFormat && is_text("file") && is_text("hash") &&
-              is_text("model") && state.contains("step") && state["step"].is_number_integer();
-  if (!fine) fail(ErrorKind::user, "[checkpoint] expected the state of a run ({}), got something else in {}", kFormat, path.string());
+  bool fine = state.is_object() && is_text("format") && state["format"] == kFormat && is_text("file") &&
+              is_text("hash") && is_text("model") && state.contains("step") && state["step"].is_number_integer();
+  if (!fine)
+    fail(ErrorKind::user, "[checkpoint] expected the state of a run ({}), got something else in {}", kFormat,
+         path.string());
   return state;
 }
 
-void load_checkpoint(const fs::path& folder, const Json& state, const std::string& model, const std::vector<NamedTensor>& tensors) {
+void load_checkpoint(const fs::path& folder, const Json& state, const std::string& model,
+                     const std::vector<NamedTensor>& tensors) {
   std::string file_name = fs::path(state["file"].get<std::string>()).filename().string();
   fs::path path = folder / file_name;
   std::error_code error;
@@ -148,11 +155,13 @@ void load_checkpoint(const fs::path& folder, const Json& state, const std::strin
   SafetensorsFile file(path);
   for (const NamedTensor& t : tensors) file.read_into(t.name, t.tensor.dtype(), t.tensor.shape(), target_of(t.tensor));
   if (file.tensors().size() != tensors.size()) {
-    fail(ErrorKind::user, "[checkpoint] expected {} tensors in {}, got {}. it belongs to another configuration", tensors.size(),
-         path.string(), file.tensors().size());
+    fail(ErrorKind::user, "[checkpoint] expected {} tensors in {}, got {}. it belongs to another configuration",
+         tensors.size(), path.string(), file.tensors().size());
   }
   if (std::string hash = hash_tensors(tensors); state["hash"] != hash) {
-    fail(ErrorKind::user, "[checkpoint] expected tensors with the hash {} in {}, got {}. the file was changed, or is of another step than state.json",
+    fail(ErrorKind::user,
+         "[checkpoint] expected tensors with the hash {} in {}, got {}. the file was changed, or is of another step "
+         "than state.json",
          state["hash"].get<std::string>(), path.string(), hash);
   }
 }
@@ -166,18 +175,23 @@ void check_initial(const SafetensorsFile& file, const std::vector<NamedTensor>& 
   std::sort(wanted.begin(), wanted.end());
   for (const auto& [name, info] : file.tensors()) {
     if (name.starts_with(kOptimiserPrefix) || std::binary_search(wanted.begin(), wanted.end(), name)) continue;
-    fail(ErrorKind::user, "[model.init] expected a checkpoint of this model, {} holds '{}', which it does not have. another model.type or other sizes?",
+    fail(ErrorKind::user,
+         "[model.init] expected a checkpoint of this model, {} holds '{}', which it does not have. another model.type "
+         "or other sizes?",
          where, name);
   }
   for (const NamedTensor& t : tensors) {
     if (!file.has(t.name)) {
-      fail(ErrorKind::user, "[model.init] expected a checkpoint of this model, {} lacks '{}'. another model.type or other sizes?", where, t.name);
+      fail(ErrorKind::user,
+           "[model.init] expected a checkpoint of this model, {} lacks '{}'. another model.type or other sizes?", where,
+           t.name);
     }
     const SafetensorsInfo& info = file.info(t.name);
     std::vector<std::int64_t> shape(t.tensor.shape().begin(), t.tensor.shape().end());
     if (info.dtype == t.tensor.dtype() && info.shape == shape) continue;
-    fail(ErrorKind::user, "[model.init] expected '{}' as {} {}, {} has {} [{}]", t.name, safetensors_name(t.tensor.dtype()),
-         to_string(t.tensor.shape()), where, info.dtype_name, fmt::join(info.shape, ", "));
+    fail(ErrorKind::user, "[model.init] expected '{}' as {} {}, {} has {} [{}]", t.name,
+         safetensors_name(t.tensor.dtype()), to_string(t.tensor.shape()), where, info.dtype_name,
+         fmt::join(info.shape, ", "));
   }
 }
 
@@ -188,7 +202,8 @@ void load_initial(const fs::path& path, const std::vector<NamedTensor>& tensors)
   fs::path source = path;
   if (fs::is_directory(path, error)) {
     auto state = read_state(path);
-    source = path / (state ? fs::path((*state)["file"].get<std::string>()).filename().string() : "checkpoint.safetensors");
+    source =
+        path / (state ? fs::path((*state)["file"].get<std::string>()).filename().string() : "checkpoint.safetensors");
   }
   SafetensorsFile file(source);
   check_initial(file, tensors);

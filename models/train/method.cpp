@@ -35,25 +35,29 @@ void check_method(const Config& config) {
   const std::string& method = config.get_string("recompute.method");
   const Words known = {"retain", "whole", "region", "unchecked"};
   if (std::find(known.begin(), known.end(), method) != known.end()) return;
-  throw config.error_at("recompute.method",
-                        "this build offers retain, whole and region (and unchecked as the negative control). methods that choose "
-                        "per segment need the planner, which it does not have");
+  throw config.error_at(
+      "recompute.method",
+      "this build offers retain, whole and region (and unchecked as the negative control). methods that choose "
+      "per segment need the planner, which it does not have");
 }
 
 void check_patterns(const Config& config, const SegmentMarks& marks) {
   for (const auto& [pattern, option] : config.get_map("recompute.options")) {
-    bool fits = std::any_of(marks.marked().begin(), marks.marked().end(),
-                            [&p = pattern](const std::string& name) { return ::fnmatch(p.c_str(), name.c_str(), 0) == 0; });
+    bool fits = std::any_of(marks.marked().begin(), marks.marked().end(), [&p = pattern](const std::string& name) {
+      return ::fnmatch(p.c_str(), name.c_str(), 0) == 0;
+    });
     if (fits) continue;
     throw config.error_at_entry("recompute.options", pattern, "expected a pattern that fits a segment; {}",
-                                marks.marked().empty() ? std::string("recompute.segments marks none")
-                                                       : fmt::format("the segments are {}", fmt::join(marks.marked(), ", ")));
+                                marks.marked().empty()
+                                    ? std::string("recompute.segments marks none")
+                                    : fmt::format("the segments are {}", fmt::join(marks.marked(), ", ")));
   }
 }
 
 }  // namespace
 
-RecomputeSetup::RecomputeSetup(const Config& config, const SegmentMarks& marks) : method_(config.get_string("recompute.method")) {
+RecomputeSetup::RecomputeSetup(const Config& config, const SegmentMarks& marks)
+    : method_(config.get_string("recompute.method")) {
   check_method(config);
   check_patterns(config, marks);
   policy_ = std::make_unique<PatternPolicy>(method_, config.get_map("recompute.options"));

@@ -19,13 +19,15 @@ std::string describe_node(const TapeData& data, std::uint32_t index) {
     const Tensor& result = data.values[node.first_value + r].tensor;
     std::int64_t count = count_not_finite(result);
     if (count == 0) continue;
-    std::string text = fmt::format("the first op whose output is not finite is {} (node {} of the step), {} of {} numbers of shape {}",
-                                   node.op->name, index, count, result.size(), to_string(result.shape()));
+    std::string text =
+        fmt::format("the first op whose output is not finite is {} (node {} of the step), {} of {} numbers of shape {}",
+                    node.op->name, index, count, result.size(), to_string(result.shape()));
     for (int i = 0; i < node.inputs; ++i) {
       const OperandRecord& operand = data.operands[node.first_operand + i];
       if (operand.kind != OperandKind::leaf && operand.kind != OperandKind::state) continue;
       std::int64_t bad = count_not_finite(operand.tensor);
-      if (bad > 0) text += fmt::format("; its operand '{}' holds {} such numbers already", operand.tensor.storage().name(), bad);
+      if (bad > 0)
+        text += fmt::format("; its operand '{}' holds {} such numbers already", operand.tensor.storage().name(), bad);
     }
     return text;
   }

@@ -15,7 +15,8 @@ void PeakMemory::include(Memory& memory) {
 
 Json categories_json(const CategoryBytes& bytes) {
   Json all = Json::object();
-  for (int c = 0; c < kCategoryCount; ++c) all[to_string(static_cast<Category>(c))] = bytes[static_cast<std::size_t>(c)];
+  for (int c = 0; c < kCategoryCount; ++c)
+    all[to_string(static_cast<Category>(c))] = bytes[static_cast<std::size_t>(c)];
   return all;
 }
 
@@ -27,9 +28,14 @@ Json RunState::to_json(const std::vector<Stream*>& streams) const {
   for (const Stream* stream : streams) {
     state["streams"][stream->name] = {{"seed", stream->seed}, {"id", stream->id}, {"position", stream->position}};
   }
-  state["interval"] = {{"loss", interval.loss}, {"steps", interval.steps}, {"images", interval.images}, {"hits", interval.hits}, {"seconds", interval.seconds}};
+  state["interval"] = {{"loss", interval.loss},
+                       {"steps", interval.steps},
+                       {"images", interval.images},
+                       {"hits", interval.hits},
+                       {"seconds", interval.seconds}};
   state["train"] = {{"images", images}, {"seconds", seconds}, {"loss", last_loss}};
-  state["peak"] = {{"bytes", peak.bytes}, {"by_category", categories_json(peak.by_category)}, {"arena_bytes", peak.arena_bytes}};
+  state["peak"] = {
+      {"bytes", peak.bytes}, {"by_category", categories_json(peak.by_category)}, {"arena_bytes", peak.arena_bytes}};
   return state;
 }
 
@@ -37,17 +43,20 @@ RunState RunState::from_json(const Json& state, const std::vector<Stream*>& stre
   RunState run;
   try {
     run.step = state.at("step").get<std::int64_t>();
-    run.position = {state.at("loader").at("epoch").get<std::int64_t>(), state.at("loader").at("step").get<std::int64_t>()};
+    run.position = {state.at("loader").at("epoch").get<std::int64_t>(),
+                    state.at("loader").at("step").get<std::int64_t>()};
     for (Stream* stream : streams) {
       const Json& saved = state.at("streams").at(stream->name);
       if (saved.at("seed") != stream->seed || saved.at("id") != stream->id) {
-        fail(ErrorKind::user, "[checkpoint] expected the stream {} with seed {}, {} has another", stream->name, stream->seed, where);
+        fail(ErrorKind::user, "[checkpoint] expected the stream {} with seed {}, {} has another", stream->name,
+             stream->seed, where);
       }
       stream->position = saved.at("position").get<std::uint64_t>();
     }
     const Json& interval = state.at("interval");
-    run.interval = {interval.at("loss").get<double>(), interval.at("steps").get<std::int64_t>(), interval.at("images").get<std::int64_t>(),
-                    interval.at("hits").get<std::int64_t>(), interval.at("seconds").get<double>()};
+    run.interval = {interval.at("loss").get<double>(), interval.at("steps").get<std::int64_t>(),
+                    interval.at("images").get<std::int64_t>(), interval.at("hits").get<std::int64_t>(),
+                    interval.at("seconds").get<double>()};
     const Json& train = state.at("train");
     run.images = train.at("images").get<std::int64_t>();
     run.seconds = train.at("seconds").get<double>();
@@ -56,7 +65,8 @@ RunState RunState::from_json(const Json& state, const std::vector<Stream*>& stre
     run.peak.bytes = peak.at("bytes").get<std::int64_t>();
     run.peak.arena_bytes = peak.at("arena_bytes").get<std::int64_t>();
     for (int c = 0; c < kCategoryCount; ++c) {
-      run.peak.by_category[static_cast<std::size_t>(c)] = peak.at("by_category").at(to_string(static_cast<Category>(c))).get<std::int64_t>();
+      run.peak.by_category[static_cast<std::size_t>(c)] =
+          peak.at("by_category").at(to_string(static_cast<Category>(c))).get<std::int64_t>();
     }
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::user, "[checkpoint] expected the state of a run, {} is not whole: {}", where, error.what());

@@ -28,11 +28,11 @@ struct PeakMemory {
 };
 
 struct RunState {
-  std::int64_t step = 0;        // optimiser steps done
-  LoaderPosition position;      // of the next batch
+  std::int64_t step = 0;    // optimiser steps done
+  LoaderPosition position;  // of the next batch
   Interval interval;
-  std::int64_t images = 0;      // all images seen, each once per step
-  double seconds = 0;           // spent in steps
+  std::int64_t images = 0;  // all images seen, each once per step
+  double seconds = 0;       // spent in steps
   double last_loss = 0;
   PeakMemory peak;
 

@@ -14,12 +14,13 @@ Json make_summary(const SummaryInputs& in, const Json& figures) {
   summary["steps"] = state.step;
   summary["probe"] = {{"top1", nullptr}, {"top5", nullptr}};
   for (const auto& [key, value] : figures.items()) summary[key] = value;
-  summary["train"] = {{"images_per_second", state.seconds > 0 ? static_cast<double>(state.images) / state.seconds : 0.0},
-                      {"seconds", state.seconds},
-                      {"images", state.images},
-                      {"loss", state.last_loss},
-                      {"epochs", in.config.get_int("train.epochs")},
-                      {"batch", in.config.get_int("train.batch")}};
+  summary["train"] = {
+      {"images_per_second", state.seconds > 0 ? static_cast<double>(state.images) / state.seconds : 0.0},
+      {"seconds", state.seconds},
+      {"images", state.images},
+      {"loss", state.last_loss},
+      {"epochs", in.config.get_int("train.epochs")},
+      {"batch", in.config.get_int("train.batch")}};
   summary["evaluation"] = {{"seconds", in.evaluation_seconds}};
   summary["memory"] = {{"peak_bytes", state.peak.bytes},
                        {"peak_by_category", categories_json(state.peak.by_category)},
@@ -31,6 +32,8 @@ Json make_summary(const SummaryInputs& in, const Json& figures) {
   return summary;
 }
 
-void write_eval(const std::filesystem::path& folder, const Json& report) { write_file_atomically(folder / "eval.json", json_pretty(report)); }
+void write_eval(const std::filesystem::path& folder, const Json& report) {
+  write_file_atomically(folder / "eval.json", json_pretty(report));
+}
 
 }  // namespace reprise

@@ -12,8 +12,8 @@ namespace reprise {
 struct SummaryInputs {
   const Config& config;
   const RunState& state;
-  std::string method;           // of recomputation
-  std::int64_t steps = 0;       // planned
+  std::string method;      // of recomputation
+  std::int64_t steps = 0;  // planned
   int threads = 1;
   std::string hash_parameters;  // of the trained parameters
   std::string hash_state;       // of everything in the checkpoint

@@ -29,7 +29,8 @@ struct Tensors {
     list.push_back({name, t});
   }
   void clear() {
-    for (NamedTensor& t : list) t.tensor.assign_doubles(std::vector<double>(static_cast<std::size_t>(t.tensor.size()), 0.0));
+    for (NamedTensor& t : list)
+      t.tensor.assign_doubles(std::vector<double>(static_cast<std::size_t>(t.tensor.size()), 0.0));
   }
 };
 
@@ -59,8 +60,9 @@ TEST(Checkpoint, TheLastOnesStay) {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder.path())) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
-  EXPECT_EQ(names, (std::vector<std::string>{"checkpoint-00000015.safetensors", "checkpoint-00000020.safetensors", "checkpoint.safetensors",
-                                             "state-00000015.json", "state-00000020.json", "state.json"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"checkpoint-00000015.safetensors", "checkpoint-00000020.safetensors",
+                                             "checkpoint.safetensors", "state-00000015.json", "state-00000020.json",
+                                             "state.json"}));
   EXPECT_EQ(read_file(folder / "checkpoint.safetensors"), read_file(folder / "checkpoint-00000020.safetensors"));
 }
 
@@ -91,14 +93,16 @@ TEST(Checkpoint, DamageIsRefused) {
   std::string flipped = good, longer_header = good;
   flipped.back() = static_cast<char>(flipped.back() ^ 1);
   longer_header[2] = 0x7f;
-  for (const std::string& bad : {flipped, longer_header, good.substr(0, good.size() - 3), good.substr(0, 4), std::string(), good + "x"}) {
+  for (const std::string& bad :
+       {flipped, longer_header, good.substr(0, good.size() - 3), good.substr(0, 4), std::string(), good + "x"}) {
     write("checkpoint-00000001.safetensors", bad);
     ErrorKind kind = ErrorKind::internal;
     EXPECT_NE(load_error(folder.path(), t.list, &kind), "");
     EXPECT_EQ(exit_code(kind), 2);
   }
   write("checkpoint-00000001.safetensors", good);
-  for (const std::string& bad : {std::string(), good_state.substr(0, good_state.size() / 2), std::string("[1]"), std::string("{}")}) {
+  for (const std::string& bad :
+       {std::string(), good_state.substr(0, good_state.size() / 2), std::string("[1]"), std::string("{}")}) {
     write("state.json", bad);
     ErrorKind kind = ErrorKind::internal;
     EXPECT_NE(error_of([&] { read_state(folder.path()); }, &kind), "");
@@ -111,10 +115,12 @@ TEST(Checkpoint, AnotherModelIsRefused) {
   Tensors t, more;
   save_checkpoint(folder.path(), 1, "m", t.list, {}, 1);
   ErrorKind kind = ErrorKind::internal;
-  std::string other = error_of([&] { load_checkpoint(folder.path(), read_state(folder.path()).value(), "n", t.list); }, &kind);
+  std::string other =
+      error_of([&] { load_checkpoint(folder.path(), read_state(folder.path()).value(), "n", t.list); }, &kind);
   EXPECT_TRUE(contains(other, "expected a checkpoint of the model n, got one of m")) << other;
   more.add("b", {1}, 0);
-  EXPECT_TRUE(contains(load_error(folder.path(), more.list, &kind), "'b'") || contains(load_error(folder.path(), more.list, &kind), " b"));
+  EXPECT_TRUE(contains(load_error(folder.path(), more.list, &kind), "'b'") ||
+              contains(load_error(folder.path(), more.list, &kind), " b"));
   more.list.resize(2);
   EXPECT_TRUE(contains(load_error(folder.path(), more.list, &kind), "expected 2 tensors"));
 }
@@ -133,7 +139,9 @@ TEST(Checkpoint, InitialValuesMustFitExactly) {
   EXPECT_EQ(hash_tensors(model), hash);
 
   ErrorKind kind = ErrorKind::internal;
-  auto refused = [&](const std::vector<NamedTensor>& wanted) { return error_of([&] { load_initial(folder.path(), wanted); }, &kind); };
+  auto refused = [&](const std::vector<NamedTensor>& wanted) {
+    return error_of([&] { load_initial(folder.path(), wanted); }, &kind);
+  };
   std::vector<NamedTensor> fewer(model.begin(), model.begin() + 1), renamed = model, reshaped = model;
   EXPECT_TRUE(contains(refused(fewer), "holds 'a.bias', which it does not have"));
   Tensors extra;

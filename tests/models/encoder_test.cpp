@@ -12,7 +12,9 @@ namespace reprise {
 namespace {
 
 struct Made {
-  explicit Made(const EncoderSizes& sizes, bool projection = true) : encoder(set, sizes, projection) { set.allocate(memory, 5); }
+  explicit Made(const EncoderSizes& sizes, bool projection = true) : encoder(set, sizes, projection) {
+    set.allocate(memory, 5);
+  }
   Memory memory;
   ParameterSet set{true};
   Encoder encoder;
@@ -92,7 +94,8 @@ TEST(Encoder, NeighboursTouchInMemory) {
 TEST(Encoder, EvaluationMovesNothingAndTrainingMovesStatistics) {
   register_builtin_ops();
   Made made({{4, 8}, 1, 6, 5, 10});
-  Tensor images = make_tensor(made.memory.allocator(), made.memory.observer(), DType::f32, {3, 8, 8, 3}, Category::data);
+  Tensor images =
+      make_tensor(made.memory.allocator(), made.memory.observer(), DType::f32, {3, 8, 8, 3}, Category::data);
   std::vector<double> values(static_cast<std::size_t>(images.size()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i));
   images.assign_doubles(values);

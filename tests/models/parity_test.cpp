@@ -1,7 +1,7 @@
 // One whole training step (forward, loss, every gradient, updated parameters, queue, statistics) against PyTorch. The
 // golden tensors come from parity/make_golden.py, in double precision; this runs in f32.
-#include <cstring>
 #include <cmath>
+#include <cstring>
 
 #include "data/safetensors.h"
 #include "models/registry.h"
@@ -41,7 +41,8 @@ class Golden {
  public:
   Golden() : file_(std::string(REPRISE_SOURCE_DIR) + "/tests/models/parity/dense_queue_step.safetensors") {}
   void read(const std::string& name, const Tensor& tensor) const {
-    file_.read_into(name, tensor.dtype(), tensor.shape(), tensor.storage().host_write(tensor.region()) + tensor.offset() * size_of(tensor.dtype()));
+    file_.read_into(name, tensor.dtype(), tensor.shape(),
+                    tensor.storage().host_write(tensor.region()) + tensor.offset() * size_of(tensor.dtype()));
   }
   std::vector<float> numbers(const std::string& name) const {
     const SafetensorsInfo& info = file_.info(name);

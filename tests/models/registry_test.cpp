@@ -1,8 +1,8 @@
 // A model type of a program of its own: registered from outside, trained, saved and resumed by the same trainer.
 #include "models/registry.h"
 
-#include "models/run/run_folder.h"
 #include "models/layers/encoder.h"
+#include "models/run/run_folder.h"
 #include "ops/loss.h"
 #include "ops/pool.h"
 #include "ops/shape_ops.h"
@@ -42,7 +42,10 @@ class PixelModel final : public TrainableModel {
 };
 
 TEST(Registry, AModelFromOutsideIsTrainedSavedAndResumed) {
-  register_model({.name = "pixels", .summary = "a test", .keys = {real_key("pixel.scale", 0.5, above(0), "", "a key of its own")}, .defaults = {}},
+  register_model({.name = "pixels",
+                  .summary = "a test",
+                  .keys = {real_key("pixel.scale", 0.5, above(0), "", "a key of its own")},
+                  .defaults = {}},
                  [](const Config& config) { return std::make_unique<PixelModel>(config); });
   const char* text = R"(model: {type: pixels}
 pixel: {scale: 0.25}

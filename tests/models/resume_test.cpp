@@ -20,11 +20,11 @@ namespace {
 using namespace reprise::testing;  // NOLINT
 
 // Everything that must come back: dropout's stream, the queue and its pointer, statistics, momentum, clipping.
-const std::vector<std::string> kFeatures = {"model.dropout=0.25", "model.losses=2", "train.accumulate=2", "train.clip_norm=1.0",
-                                            "train.epochs=12",    "train.log_every=3"};
+const std::vector<std::string> kFeatures = {"model.dropout=0.25",  "model.losses=2",  "train.accumulate=2",
+                                            "train.clip_norm=1.0", "train.epochs=12", "train.log_every=3"};
 
 struct Child {
-  int code = -1;       // exit code, or 128 + signal
+  int code = -1;  // exit code, or 128 + signal
   double seconds = 0;
 };
 
@@ -77,7 +77,8 @@ void expect_same_run(const fs::path& a, const fs::path& b) {
 }
 
 std::vector<std::string> train_arguments(const fs::path& config, const fs::path& folder, const std::string& every) {
-  std::vector<std::string> all = {"train", config.string(), "run.dir=" + folder.string(), "train.checkpoint_every=" + every};
+  std::vector<std::string> all = {"train", config.string(), "run.dir=" + folder.string(),
+                                  "train.checkpoint_every=" + every};
   all.insert(all.end(), kFeatures.begin(), kFeatures.end());
   return all;
 }
@@ -92,7 +93,8 @@ TEST(Resume, ARunKilledAtAnyMomentEndsWithTheSameBytes) {
   std::mt19937 random(seed);
   auto start = [&](const fs::path& folder, double kill_after) {
     // A run that was killed before it had a configuration starts anew.
-    if (!fs::exists(folder / "config.yaml")) return run_program(train_arguments(scratch / "tiny.yaml", folder, "1"), kill_after);
+    if (!fs::exists(folder / "config.yaml"))
+      return run_program(train_arguments(scratch / "tiny.yaml", folder, "1"), kill_after);
     return run_program({"train", "--resume", folder.string()}, kill_after);
   };
   const int wanted = kills_wanted();
@@ -117,7 +119,8 @@ TEST(Resume, AnInterruptedRunSavesAndGoesOn) {
   // No checkpoint but the one of the interruption, which may lie between two lines of metrics.jsonl.
   Child whole = run_program(train_arguments(scratch / "tiny.yaml", scratch / "whole", "0"));
   ASSERT_EQ(whole.code, 0);
-  Child stopped = run_program(train_arguments(scratch / "tiny.yaml", scratch / "run", "0"), 0.7 * whole.seconds, SIGINT);
+  Child stopped =
+      run_program(train_arguments(scratch / "tiny.yaml", scratch / "run", "0"), 0.7 * whole.seconds, SIGINT);
   if (stopped.code == 0) GTEST_SKIP() << "the run was over before it was interrupted";
   EXPECT_EQ(stopped.code, kInterruptedExitCode);
   ASSERT_TRUE(fs::exists(scratch / "run" / "config.yaml"));

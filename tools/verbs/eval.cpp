@@ -27,7 +27,8 @@ struct Options {
 
 int run(const Options& options) {
   Config config = RunFolder::read_config(options.folder, number_as_typed(options.overrides));
-  TrainOutcome outcome = evaluate_run(options.folder, config, options.quiet ? ProgressMode::quiet : ProgressMode::automatic);
+  TrainOutcome outcome =
+      evaluate_run(options.folder, config, options.quiet ? ProgressMode::quiet : ProgressMode::automatic);
   if (outcome.ending == Ending::finished) return 0;
   std::fprintf(stderr, "%s\n", outcome.message.c_str());
   return kInterruptedExitCode;
@@ -39,7 +40,9 @@ Verb eval_verb() {
   return {"eval", "evaluate the newest checkpoint of a run", kHelp, [](CLI::App& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             app.add_option("run", options->folder, "the folder of a run")->option_text("RUN")->required();
-            app.add_option("overrides", options->overrides, "key=value to change keys")->option_text("[key=value...]")->expected(0, -1);
+            app.add_option("overrides", options->overrides, "key=value to change keys")
+                ->option_text("[key=value...]")
+                ->expected(0, -1);
             app.add_flag("--quiet", options->quiet, "print nothing but errors");
             return [options] { return run(*options); };
           }};
