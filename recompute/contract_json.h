@@ -1,7 +1,16 @@
 // The contract document: replay contracts of one step with fingerprints, as JSON that is the same bytes for the same
 // step, build and machine settings. Written by `reprise contract`, compared by `reprise contract --diff`.
-//
-// Schema "reprise-contract/1", keys in this order:
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "recompute/contract.h"
+
+namespace reprise {
+
+// Note on the schema "reprise-contract/1". Keys in this order:
 //   format        "reprise-contract/1"
 //   build         {version, fingerprint: of version and all ops' contracts,
 //                  ops: [{name, fingerprint}] of the ops that the trace uses, by name}
@@ -20,15 +29,6 @@
 //     effects     [{node, op, what "write" | "draw" | "outside", storage, region}]
 //     context     {key: value}
 // Names and numbers are those of recompute/contract.h. Hashes are 16 hexadecimal digits of XXH3.
-#pragma once
-
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "recompute/contract.h"
-
-namespace reprise {
 
 inline constexpr const char* kContractFormat = "reprise-contract/1";
 
