@@ -17,13 +17,17 @@ namespace reprise {
 //   fingerprints  {trace: of all nodes, contracts: of all of `contracts`}
 //   config        {key: value as text}: the keys of the run that shape a step
 //   contracts     one object per segment instance in forward order, implicit ones ("(outside)") included:
-//     segment     id: name, "/2" for its second instance;  micro_batch;  values "retain" | "replay";  state "whole" |
-//     "region" fingerprint of this contract without this key nodes       [{number, op, label, kernel, attrs: ["name=value"],
-//     operands: [names], results: ["f32[2, 3]"], needed, why}] reads       [{node, operand, kind "leaf" | "state" |
-//     "value", storage, dtype, region, version, writer, replay, formula}]
-//                 what is owed to this segment: region = {bytes, runs, begin, end, hash of all runs}; version = writes
-//                 of the storage before the read; writer = {op, node}: who made it, both "" for nobody, node "" for
-//                 before this forward
+//     segment     id: name, "/2" for its second instance, ...
+//     micro_batch place in the step, from 0
+//     values      "retain" | "replay"
+//     state       "whole" | "region"
+//     fingerprint of this contract without this key
+//     nodes       [{number, op, label, kernel, attrs: ["name=value"], operands: [names], results: ["f32[2, 3]"],
+//                 needed: whether a replay runs it, why}]
+//     reads       what is owed to this segment: [{node, operand, kind "leaf" | "state" | "value", storage, dtype,
+//                 region: {bytes, runs, begin, end, hash of all runs}, version: writes of the storage before the
+//                 read, writer: {op, node} who made that version (both "" for nobody, node "" for before this
+//                 forward), replay, formula: what it is owed for}]
 //     draws       [{node, seed, stream, position, count}]
 //     kept        [{value, op, type, bytes, decision, formula, replay, handle}]: bytes kept, and for whom
 //     effects     [{node, op, what "write" | "draw" | "outside", storage, region}]
