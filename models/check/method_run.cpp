@@ -7,7 +7,7 @@
 
 #include "models/train/method.h"
 #include "models/train/optimiser.h"
-#include "models/train/schedule.h"
+#include "models/train/learning_rate.h"
 
 namespace reprise {
 namespace {
@@ -109,7 +109,7 @@ class CheckedRun {
   RecomputeSetup recompute_;
   Optimiser optimiser_;
   Loader loader_;
-  Schedule schedule_;
+  LearningRate schedule_;
   Tape tape_;
 };
 

@@ -12,7 +12,7 @@
 #include "models/train/not_finite.h"
 #include "models/train/optimiser.h"
 #include "models/train/run_state.h"
-#include "models/train/schedule.h"
+#include "models/train/learning_rate.h"
 #include "models/train/session.h"
 #include "models/train/summary.h"
 
@@ -83,7 +83,7 @@ class TrainingRun {
   Optimiser optimiser_;
   Loader loader_;
   std::int64_t accumulate_, steps_;
-  Schedule schedule_;
+  LearningRate schedule_;
   Tape tape_;
   RunState state_;
   std::int64_t saved_step_ = -1;

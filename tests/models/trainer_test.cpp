@@ -3,7 +3,7 @@
 
 #include "core/interrupt.h"
 #include "models/run/run_folder.h"
-#include "models/train/schedule.h"
+#include "models/train/learning_rate.h"
 #include "tests/models/tiny_run.h"
 
 namespace reprise {
@@ -138,19 +138,19 @@ TEST(Trainer, MistakesLeaveNoFolderBehind) {
   }
 }
 
-TEST(Schedule, RisesThenFalls) {
+TEST(LearningRate, RisesThenFalls) {
   ScratchFolder folder;
   auto schedule = [&](std::vector<std::string> overrides) {
     overrides.insert(overrides.end(), {"train.lr=0.4", "train.warmup_steps=4"});
-    return Schedule(tiny_config(kTinyQueue, folder / "x", overrides), 20, 5);
+    return LearningRate(tiny_config(kTinyQueue, folder / "x", overrides), 20, 5);
   };
-  Schedule cosine = schedule({});
+  LearningRate cosine = schedule({});
   EXPECT_DOUBLE_EQ(cosine(0), 0.1);
   EXPECT_DOUBLE_EQ(cosine(3), 0.4);
   EXPECT_DOUBLE_EQ(cosine(4), 0.4);
   EXPECT_NEAR(cosine(12), 0.2, 1e-12);
   EXPECT_NEAR(cosine(20), 0, 1e-12);
-  Schedule step = schedule({"train.schedule=step", "train.step_epochs=[1,2.5]", "train.step_factor=0.5"});
+  LearningRate step = schedule({"train.schedule=step", "train.step_epochs=[1,2.5]", "train.step_factor=0.5"});
   EXPECT_DOUBLE_EQ(step(4), 0.4);
   EXPECT_DOUBLE_EQ(step(5), 0.2);
   EXPECT_DOUBLE_EQ(step(13), 0.1);

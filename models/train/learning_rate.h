@@ -11,11 +11,11 @@ namespace reprise {
 /// Half a cosine from the peak to 0 between the warm-up's end and `total`.
 double cosine_lr(std::int64_t step, std::int64_t total, std::int64_t warmup, double peak);
 
-class Schedule {
+class LearningRate {
  public:
   /// As the keys train.lr, train.schedule, train.warmup_steps, train.step_epochs and train.step_factor say, for
   /// `total` steps with `steps_per_epoch` (need not be whole) of them in an epoch.
-  Schedule(const Config& config, std::int64_t total, double steps_per_epoch);
+  LearningRate(const Config& config, std::int64_t total, double steps_per_epoch);
   double operator()(std::int64_t step) const;
 
  private:

@@ -1,4 +1,4 @@
-#include "models/train/schedule.h"
+#include "models/train/learning_rate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,10 +12,10 @@ double cosine_lr(std::int64_t step, std::int64_t total, std::int64_t warmup, dou
   return 0.5 * peak * (1 + std::cos(std::numbers::pi * std::min(part, 1.0)));
 }
 
-Schedule::Schedule(const Config& config, std::int64_t total, double steps_per_epoch)
+LearningRate::LearningRate(const Config& config, std::int64_t total, double steps_per_epoch)
     : kind_(config.get_string("train.schedule") == "cosine" ? Kind::cosine
             : config.get_string("train.schedule") == "step" ? Kind::step
-                                                             : Kind::constant),
+                                                            : Kind::constant),
       peak_(config.get_real("train.lr")),
       factor_(config.get_real("train.step_factor")),
       warmup_(config.get_int("train.warmup_steps")),
@@ -23,11 +23,12 @@ Schedule::Schedule(const Config& config, std::int64_t total, double steps_per_ep
   for (double epoch : config.get_numbers("train.step_epochs")) drops_.push_back(epoch * steps_per_epoch);
 }
 
-double Schedule::operator()(std::int64_t step) const {
+double LearningRate::operator()(std::int64_t step) const {
   if (kind_ == Kind::cosine) return cosine_lr(step, total_, warmup_, peak_);
   if (step < warmup_) return peak_ * static_cast<double>(step + 1) / static_cast<double>(warmup_);
   if (kind_ == Kind::constant) return peak_;
-  auto passed = std::count_if(drops_.begin(), drops_.end(), [&](double drop) { return static_cast<double>(step) >= drop; });
+  auto passed =
+      std::count_if(drops_.begin(), drops_.end(), [&](double drop) { return static_cast<double>(step) >= drop; });
   return peak_ * std::pow(factor_, static_cast<double>(passed));
 }
 
