@@ -11,8 +11,24 @@
 
 namespace reprise {
 
+namespace {
+
+/// Whether memory was taken and given back as the schedule tells. Guarded runs take none of their own from the meter.
+void check_trail(const Tape& tape, const Trail& expected, const char* phase) {
+  if (!tape.schedule()->exact || tape.trail() == expected) return;
+  fail(ErrorKind::replay, "[schedule] expected {} memory events in a certain order by the end of the {}, got {}{}. The step departs "
+       "from its schedule: a handle lived longer or died sooner than when it was traced.", expected.events, phase, tape.trail().events,
+       tape.trail().events == expected.events ? " in another order or of other sizes" : "");
+}
+
+}  // namespace
+
 BackwardEngine::BackwardEngine(Tape& tape)
-    : tape_(tape), data_(tape.data()), state_(tape.data().backward), preserver_(tape.memory().preserver()) {}
+    : tape_(tape),
+      data_(tape.data()),
+      state_(tape.data().backward),
+      preserver_(tape.memory().preserver()),
+      scratch_(tape.memory().preserver()) {}
 
 void Tape::backward(std::span<const Value> of, bool keep) { BackwardEngine(*this).run(of, keep); }
 
@@ -55,6 +71,7 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
            data_.nodes[data_.values[value.id()].node].op->name);
     }
   }
+  if (const Schedule* schedule = tape_.schedule()) check_trail(tape_, schedule->forward, "forward");
   mark(of);
   state_.keep = keep;
   state_.segment = kNone;
@@ -166,7 +183,7 @@ void BackwardEngine::differentiate(std::uint32_t index) {
   OpScope scope(tape_.memory().meter(), op.name);
   TapeObserver* observer = tape_.observer();
   if (observer) observer->before_backward(tape_, index);
-  NodeBackward context(tape_, index);
+  NodeBackward context(tape_, index, scratch_);
   context.prepare();
   if (context.has_work() && !tape_.memory().is_dry()) {
     if (Guard* guard = tape_.guard()) guard->backward(context);
@@ -211,6 +228,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
 }
 
 void BackwardEngine::finish() {
+  if (const Schedule* schedule = tape_.schedule()) check_trail(tape_, schedule->step, "backward");
   state_.active = false;
   state_.roots.clear();
   state_.leaves.clear();

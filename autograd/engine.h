@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/execute.h"
+#include "autograd/node_backward.h"
 #include "autograd/tape.h"
 
 namespace reprise {
@@ -38,6 +39,7 @@ class BackwardEngine {
   TapeData& data_;
   BackwardState& state_;
   Preserver& preserver_;
+  BackwardScratch scratch_;
 };
 
 }  // namespace reprise

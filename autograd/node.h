@@ -64,6 +64,7 @@ struct NodeRecord {
   DrawRange draw;
   std::int64_t forward_workspace = 0, backward_workspace = 0;
   std::uint32_t runs = 0;          // how often its forward has physically run
+  std::uint64_t signature = 0;     // in a dry trace: what it is, as a schedule compares it
   bool consumed = false;
   bool aborted = false;            // its segment's body threw
 };
@@ -125,6 +126,7 @@ struct TapeData {
   BackwardState backward;
   std::map<std::pair<int, std::uint64_t>, Tensor> constants;
   Handle* live_handles = nullptr;
+  bool data_dependent = false;      // a dry trace had to guess a region that depends on data
 };
 
 }  // namespace reprise

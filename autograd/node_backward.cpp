@@ -7,8 +7,23 @@
 
 namespace reprise {
 
-NodeBackward::NodeBackward(Tape& tape, std::uint32_t node)
-    : tape_(tape), data_(tape.data()), index_(node), node_(tape.data().nodes[node]), serving_(tape.memory().preserver()) {
+namespace {
+// Copied where entries are made anew: see the note in node_builder.cpp.
+const TensorView kNoView;
+const BackwardScratch::Target kNoTarget;
+}  // namespace
+
+NodeBackward::NodeBackward(Tape& tape, std::uint32_t node, BackwardScratch& scratch)
+    : tape_(tape),
+      data_(tape.data()),
+      index_(node),
+      node_(tape.data().nodes[node]),
+      scratch_(scratch),
+      serving_(scratch.serving),
+      in_(scratch.in),
+      out_(scratch.out),
+      grad_out_(scratch.grad_out),
+      targets_(scratch.targets) {
   op = node_.op;
   attrs = &node_.attrs;
   inputs = node_.inputs;
@@ -16,14 +31,19 @@ NodeBackward::NodeBackward(Tape& tape, std::uint32_t node)
   draw = node_.draw;
 }
 
-Tensor NodeBackward::operand_tensor(int index) const {
+NodeBackward::~NodeBackward() {
+  targets_.clear();
+  serving_.clear();
+}
+
+const Tensor& NodeBackward::operand_tensor(int index) const {
   const OperandRecord& operand = data_.operands[node_.first_operand + index];
   return operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
 }
 
 void NodeBackward::prepare() {
   serve_saved();
-  grad_out_.resize(node_.results);
+  grad_out_.assign(node_.results, kNoView);
   for (int r = 0; r < node_.results; ++r) {
     const Tensor& cotangent = data_.values[node_.first_value + r].cotangent;
     if (cotangent.defined()) grad_out_[r] = cotangent.view();
@@ -32,15 +52,16 @@ void NodeBackward::prepare() {
     workspace_ = Storage::create(tape_.memory().allocator(), nullptr, node_.backward_workspace, Category::workspace);
     workspace = workspace_->raw();
   }
-  targets_.resize(node_.inputs + node_.updates);
+  targets_.assign(node_.inputs + node_.updates, kNoTarget);
   pass_through();
   for_each_bit(node_.wanted & ~passed_, [&](int i) { make_target(i); });
 }
 
 void NodeBackward::serve_saved() {
-  in_.resize(node_.inputs + node_.updates);
-  out_.resize(node_.results);
-  std::vector<std::pair<TensorView*, std::size_t>> wanted;
+  in_.assign(node_.inputs + node_.updates, kNoView);
+  out_.assign(node_.results, kNoView);
+  auto& wanted = scratch_.served;
+  wanted.clear();
   auto add_value = [&](ValueId id, TensorView* to) {
     const ValueRecord& value = data_.values[id];
     bool replayed = value.replay.defined();
@@ -56,7 +77,7 @@ void NodeBackward::serve_saved() {
     else wanted.emplace_back(&in_[i], serving_.add(operand.tensor, operand.read));
   });
   for_each_bit(node_.saved_results, [&](int r) { add_value(node_.first_value + r, &out_[r]); });
-  serving_.serve();
+  if (!wanted.empty()) serving_.serve();
   for (auto [to, at] : wanted) *to = serving_.view(at);
 }
 
@@ -97,7 +118,7 @@ void NodeBackward::pass_through() {
     if (!wants(pass.operand)) continue;
     int result = pass.update ? updated_result(pass.from) : pass.from;
     const Tensor& from = data_.values[node_.first_value + result].cotangent;
-    Tensor to = operand_tensor(pass.operand);
+    const Tensor& to = operand_tensor(pass.operand);
     if (!from.defined() || from.size() != to.size() || from.dtype() != to.dtype()) continue;
     this->pass(pass.operand, result);
     passed_ |= Mask{1} << pass.operand;
@@ -133,7 +154,7 @@ bool NodeBackward::take_over(int index) {
   for (auto [result, operand] : node_.info->grad_reuse) {
     if (operand != index) continue;
     const Tensor& source = data_.values[node_.first_value + result].cotangent;
-    Tensor like = operand_tensor(index);
+    const Tensor& like = operand_tensor(index);
     if (!source.defined() || source.storage().ref_count() != 1 || source.dtype() != like.dtype()) continue;
     if (!(source.shape() == like.shape())) continue;
     bool taken = false;
@@ -149,7 +170,7 @@ void NodeBackward::make_target(int index) {
   Target& target = targets_[index];
   if (!direct_target(index) && !take_over(index)) {
     const OperandRecord& operand = data_.operands[node_.first_operand + index];
-    Tensor like = operand_tensor(index);
+    const Tensor& like = operand_tensor(index);
     bool fresh_leaf = operand.kind == OperandKind::leaf && !operand.leaf->grad.defined();
     target.tensor = make_tensor(tape_.memory().allocator(), fresh_leaf ? tape_.memory().observer() : nullptr, like.dtype(),
                                 like.shape(), fresh_leaf ? Category::gradients : Category::cotangents);
@@ -175,7 +196,7 @@ bool NodeBackward::appears_before(int index) const {
 
 void NodeBackward::pass(int index, int result) {
   const Tensor& from = data_.values[node_.first_value + result].cotangent;
-  Tensor like = operand_tensor(index);
+  const Tensor& like = operand_tensor(index);
   const OperandRecord& operand = data_.operands[node_.first_operand + index];
   if (operand.kind == OperandKind::value && appears_before(index)) {
     make_target(index);

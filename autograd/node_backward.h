@@ -9,9 +9,30 @@
 
 namespace reprise {
 
+/// Vectors that one node's backward needs, kept by the engine between nodes so that the walk allocates nothing in the
+/// long run. One NodeBackward uses them at a time and leaves them empty.
+struct BackwardScratch {
+  struct Target {
+    Tensor tensor;
+    TensorView view;
+    bool direct = false;  // the formula adds to the sum gathered so far
+    bool first = false;   // the formula writes the accumulator itself, which counted as zero
+    Tensor spare;         // for a sum of two gradients whose memory others share
+  };
+  std::vector<TensorView> in, out, grad_out;
+  std::vector<Target> targets;
+  std::vector<std::pair<TensorView*, std::size_t>> served;
+  Serving serving;
+
+  explicit BackwardScratch(Preserver& preserver) : serving(preserver) {}
+};
+
 class NodeBackward final : public BackwardContext {
  public:
-  NodeBackward(Tape& tape, std::uint32_t node);
+  NodeBackward(Tape& tape, std::uint32_t node, BackwardScratch& scratch);
+  ~NodeBackward();
+  NodeBackward(const NodeBackward&) = delete;
+  NodeBackward& operator=(const NodeBackward&) = delete;
 
   /// Serves what the formula saved, takes workspace and targets. Errors: replay (guard), memory.
   void prepare();
@@ -37,15 +58,9 @@ class NodeBackward final : public BackwardContext {
 
  private:
   friend class Guard;
-  struct Target {
-    Tensor tensor;
-    TensorView view;
-    bool direct = false;  // the formula adds to the sum gathered so far
-    bool first = false;   // the formula writes the accumulator itself, which counted as zero
-    Tensor spare;         // for a sum of two gradients whose memory others share
-  };
+  using Target = BackwardScratch::Target;
 
-  Tensor operand_tensor(int index) const;
+  const Tensor& operand_tensor(int index) const;
   void serve_saved();
   int updated_result(int update) const;
   void pass_through();
@@ -62,10 +77,11 @@ class NodeBackward final : public BackwardContext {
   TapeData& data_;
   const std::uint32_t index_;
   const NodeRecord node_;  // a copy: hooks may record nodes while the formula runs
-  Serving serving_;
+  BackwardScratch& scratch_;
+  Serving& serving_;
   StorageRef workspace_;
-  std::vector<TensorView> in_, out_, grad_out_;
-  std::vector<Target> targets_;
+  std::vector<TensorView>&in_, &out_, &grad_out_;
+  std::vector<Target>& targets_;
   Mask passed_ = 0;
 };
 

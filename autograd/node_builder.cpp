@@ -9,6 +9,17 @@
 
 namespace reprise {
 
+namespace {
+
+// Records are made as copies of blank ones: what the compiler makes of `T()` here is a slow string instruction that
+// zeroes all bytes first.
+const OperandRecord kBlankOperand;
+const OperandShape kBlankShape;
+const BuilderScratch::ResultPlan kBlankResult;
+const BuilderScratch::UpdatePlan kBlankUpdate;
+
+}  // namespace
+
 NodeBuilder::NodeBuilder(Tape& tape, BuilderScratch& scratch, const Op& op, std::span<const Arg> args,
                          const Attrs& attrs, const ApplyOptions& options)
     : tape_(tape),
@@ -36,6 +47,7 @@ std::uint32_t NodeBuilder::build() {
     infer();
     find_gradients();
     find_regions();
+    meet_schedule();
     owe_reads();
     allocate();
     plan_updates();
@@ -62,8 +74,8 @@ void NodeBuilder::resolve_operands() {
   scratch_.shapes.clear();
   int left_out = inputs + updates - given;
   for (int i = 0; i < inputs + updates; ++i) {
-    OperandRecord& operand = data_.operands.emplace_back();
-    OperandShape& shape = scratch_.shapes.emplace_back();
+    OperandRecord& operand = data_.operands.emplace_back(kBlankOperand);
+    OperandShape& shape = scratch_.shapes.emplace_back(kBlankShape);
     int arg = i < inputs ? i : i - left_out;
     if (i < inputs && i >= given - updates) continue;
     resolve_one(operand, args_[arg]);
@@ -110,8 +122,7 @@ void NodeBuilder::resolve_one(OperandRecord& operand, const Arg& arg) {
 }
 
 void NodeBuilder::infer() {
-  scratch_.results.clear();
-  scratch_.results.resize(op_.outputs.size() + op_.made.size());
+  scratch_.results.assign(op_.outputs.size() + op_.made.size(), kBlankResult);
   op_.infer(*this);
   node_.draw.count = static_cast<std::uint64_t>(draw_count_);
   if (op_.draws) {
@@ -187,7 +198,7 @@ namespace {
 
 class Regions final : public RegionContext {
  public:
-  Regions(const Op& op, const NodeRecord& node, const TapeData& data) : op_(op), node_(node), data_(data) {}
+  Regions(const Op& op, const NodeRecord& node, TapeData& data) : op_(op), node_(node), data_(data) {}
   const Op& op() const override { return op_; }
   const Attrs& attrs() const override { return node_.attrs; }
   int input_count() const override { return node_.inputs; }
@@ -197,14 +208,14 @@ class Regions final : public RegionContext {
   }
   TensorView view(int index) const override {
     const Tensor& tensor = operand(index);
-    tensor.storage().host_read();
+    if (!tensor.storage().host_read()) data_.data_dependent = true;
     return tensor.view();
   }
 
  private:
   const Op& op_;
   const NodeRecord& node_;
-  const TapeData& data_;
+  TapeData& data_;
 };
 
 }  // namespace
@@ -240,6 +251,10 @@ void NodeBuilder::owe_reads() {
     bool state_update = i >= node_.inputs && operand.kind != OperandKind::value;
     bool for_replay = replay && !(state_update && op_.outputs_ignore_updates);
     bool for_formula = node_.saved_operands & bit;
+    if (planned_) {
+      for_replay = for_replay && (planned_->replay_operands & bit);
+      for_formula = for_formula && (planned_->formula_operands & bit);
+    }
     if (operand.kind == OperandKind::value) {
       if (for_formula) node_.owed_operands |= bit, owe_value(data_, operand.value);
       if (for_replay) node_.replay_operands |= bit, owe_value(data_, operand.value);
@@ -292,13 +307,15 @@ void NodeBuilder::allocate() {
   for (int r = 0; r < static_cast<int>(scratch_.results.size()); ++r) {
     auto& plan = scratch_.results[r];
     if (!take_over(r)) {
-      plan.tensor = make_tensor(tape_.memory().allocator(), &preserver_, plan.dtype, plan.shape, Category::activations);
+      std::int64_t bytes = element_count(plan.shape) * size_of(plan.dtype);
+      plan.tensor = Tensor(Storage::create(tape_.memory().allocator(), &preserver_, bytes, Category::activations),
+                           plan.dtype, plan.shape, plan.strides, 0);
     }
   }
 }
 
 void NodeBuilder::plan_updates() {
-  scratch_.updates.assign(node_.updates, {});
+  scratch_.updates.assign(node_.updates, kBlankUpdate);
   int next_result = static_cast<int>(scratch_.results.size());
   for (int u = 0; u < node_.updates; ++u) {
     auto& plan = scratch_.updates[u];

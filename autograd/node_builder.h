@@ -13,6 +13,16 @@ namespace reprise {
 
 /// Vectors that one apply() needs, kept between calls so that recording a node allocates nothing in the long run.
 struct BuilderScratch {
+  BuilderScratch() = default;
+  BuilderScratch(const BuilderScratch&) = delete;
+  BuilderScratch& operator=(const BuilderScratch&) = delete;
+  ~BuilderScratch() {
+    while (Handle* handle = free_handles) {
+      free_handles = handle->next;
+      delete handle;
+    }
+  }
+
   struct ResultPlan {
     DType dtype = DType::f32;
     Shape shape;
@@ -30,7 +40,7 @@ struct BuilderScratch {
   std::vector<Region> regions;  // per operand; empty for values that are inputs
   std::vector<UpdatePlan> updates;
   std::vector<TensorView> operand_views, result_views;
-  bool busy = false;
+  Handle* free_handles = nullptr;  // of values whose last handle went while the tape lives, along `next`
 };
 
 class NodeBuilder final : public InferContext {
@@ -59,6 +69,8 @@ class NodeBuilder final : public InferContext {
   void infer();
   void find_gradients();
   void find_regions();
+  std::uint64_t signature() const;
+  void meet_schedule();
   void owe_reads();
   void owe_state(OperandRecord& record, int index);
   void allocate();
@@ -89,6 +101,7 @@ class NodeBuilder final : public InferContext {
   std::span<const Arg> args_;
   NodeRecord node_;
   std::int64_t draw_count_ = 0;
+  const ScheduledNode* planned_ = nullptr;  // what this node is by the schedule that the tape follows
 };
 
 }  // namespace reprise

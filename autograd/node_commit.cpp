@@ -6,6 +6,10 @@
 
 namespace reprise {
 
+namespace {
+const ValueRecord kBlankValue;  // see the note in node_builder.cpp
+}
+
 void NodeBuilder::commit() {
   if (op_.draws) options_.stream->take(node_.draw.count);
   std::uint32_t index = static_cast<std::uint32_t>(data_.nodes.size());
@@ -21,8 +25,8 @@ void NodeBuilder::commit() {
   NodeRecord& node = data_.nodes[index];
   bool count_saves = tape_.options().record && !replayable();
   if (count_saves) {
-    node.owed_results = node.saved_results;
-    for_each_bit(node.saved_results, [&](int r) { owe_value(data_, node.first_value + r); });
+    node.owed_results = planned_ ? node.saved_results & planned_->formula_results : node.saved_results;
+    for_each_bit(node.owed_results, [&](int r) { owe_value(data_, node.first_value + r); });
   }
   for (ValueId v = node.first_value; v < data_.values.size(); ++v) {
     int r = static_cast<int>(v - node.first_value);
@@ -35,7 +39,7 @@ void NodeBuilder::commit() {
 
 void NodeBuilder::commit_result(int index, const Tensor& tensor, ValueId root) {
   ValueId id = static_cast<ValueId>(data_.values.size());
-  ValueRecord& value = data_.values.emplace_back();
+  ValueRecord& value = data_.values.emplace_back(kBlankValue);
   value.tensor = tensor;
   value.node = static_cast<std::uint32_t>(data_.nodes.size() - 1);
   value.segment = node_.segment;

@@ -110,9 +110,12 @@ Tensor Tape::constant(double number, DType dtype) {
 Value Tape::make_handle(ValueId value) {
   ValueRecord& record = data_.values[value];
   if (!record.handle) {
-    auto* handle = new Handle;
+    Handle* handle = scratch_->free_handles;
+    if (handle) scratch_->free_handles = handle->next;
+    else handle = new Handle;
     handle->tape = this;
     handle->value = value;
+    handle->prev = nullptr;
     handle->next = data_.live_handles;
     if (handle->next) handle->next->prev = handle;
     data_.live_handles = handle;
@@ -129,12 +132,15 @@ void Tape::release_handle(Handle* handle) noexcept {
   ValueRecord& record = data_.values[handle->value];
   record.handle = nullptr;
   --data_.values[record.root].alias_handles;
-  release_if_unneeded(data_, memory_.preserver(), handle->value);
+  ValueId value = handle->value;
+  handle->next = scratch_->free_handles;
+  scratch_->free_handles = handle;
+  release_if_unneeded(data_, memory_.preserver(), value);
 }
 
 void Handle::destroy(Handle* handle) noexcept {
   if (handle->tape) handle->tape->release_handle(handle);
-  delete handle;
+  else delete handle;
 }
 
 // ---- guard mode
@@ -197,6 +203,15 @@ void Tape::abort_segment() noexcept {
   data_.segment_stack.pop_back();
 }
 
+// ---- planned steps
+
+void Tape::follow(const Schedule* schedule) {
+  if (schedule && !data_.nodes.empty()) fail(ErrorKind::user, "[follow] expected an empty tape, got {} nodes", data_.nodes.size());
+  schedule_ = schedule;
+  memory_.meter().restart_trail();
+  trail_start_ = memory_.meter().snapshot().events;
+}
+
 // ---- the end of a step
 
 void Tape::clear() {
@@ -219,6 +234,8 @@ void Tape::clear() {
   data_.segment_stack.clear();
   data_.open_segment = kNone;
   data_.constants.clear();
+  schedule_ = nullptr;
+  data_.data_dependent = false;
   if (guard_) guard_->clear();
 }
 

@@ -16,6 +16,7 @@
 #include "autograd/node.h"
 #include "autograd/observer.h"
 #include "autograd/op.h"
+#include "autograd/schedule.h"
 #include "autograd/value.h"
 #include "memory/memory.h"
 
@@ -92,6 +93,14 @@ class Tape {
   void set_observer(TapeObserver* observer) { observer_ = observer; }
   TapeObserver* observer() const { return observer_; }
 
+  // ---- planned steps
+  /// Until the next clear(), the step recorded here must be the one that `schedule` tells; null: none is expected. The
+  /// tape must be empty. Errors of the nodes that follow (replay): the step departs from its schedule.
+  void follow(const Schedule* schedule);
+  const Schedule* schedule() const { return schedule_; }
+  /// Memory events since follow().
+  Trail trail() const { return {memory_.meter().snapshot().events - trail_start_, memory_.meter().trail_hash()}; }
+
   // ---- guard mode (nothing happens where TapeOptions::guard is off)
   /// Ops that do not name `storage` may neither read nor write it; states and leaves that ops are given are watched anyway.
   void watch(const StorageRef& storage);
@@ -122,6 +131,8 @@ class Tape {
   SegmentPolicy* policy_ = nullptr;
   Replayer* replayer_ = nullptr;
   TapeObserver* observer_ = nullptr;
+  const Schedule* schedule_ = nullptr;
+  std::uint64_t trail_start_ = 0;
   int no_grad_depth_ = 0;
   std::function<void(std::uint32_t)> node_hook_;
 };

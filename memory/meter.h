@@ -61,12 +61,14 @@ class Meter {
       snapshot_.at_peak = snapshot_.live;
     }
     ++snapshot_.events;
+    mix(category, charged);
     if (recording_) record(category, charged);
   }
   void remove(Category category, std::int64_t charged) noexcept {
     snapshot_.live[static_cast<std::size_t>(category)] -= charged;
     snapshot_.total_live -= charged;
     ++snapshot_.events;
+    mix(category, -charged);
     if (recording_) record(category, -charged);
   }
 
@@ -77,6 +79,10 @@ class Meter {
   const MeterSnapshot& snapshot() const { return snapshot_; }
   /// Peaks start again from what is live now.
   void reset_peak();
+
+  /// A hash of the sequence of changes since the meter was made or the hash restarted: equal steps leave equal hashes.
+  std::uint64_t trail_hash() const { return trail_; }
+  void restart_trail() { trail_ = 0; }
 
   /// The timeline is off at first. Turning it on keeps earlier events; clear_timeline() drops them.
   void record_timeline(bool on) { recording_ = on; }
@@ -97,10 +103,15 @@ class Meter {
                                  std::span<const LiveBlock> largest) const;
 
  private:
+  void mix(Category category, std::int64_t delta) noexcept {
+    trail_ = (trail_ ^ (static_cast<std::uint64_t>(delta) * kCategoryCount + static_cast<std::uint64_t>(category))) * 0x9E3779B97F4A7C15u;
+    trail_ ^= trail_ >> 29;
+  }
   void record(Category category, std::int64_t delta) noexcept;
 
   MeterSnapshot snapshot_;
   std::int64_t budget_ = 0;
+  std::uint64_t trail_ = 0;
   bool recording_ = false;
   const char* op_ = nullptr;
   std::vector<MeterEvent> timeline_;

@@ -21,8 +21,8 @@ namespace reprise {
 
 /// The forward of one micro-batch.
 struct Forward {
-  Value loss;                          // shape [], the mean over the micro-batch
-  std::optional<std::int64_t> hits;    // images whose label came out first, where the model predicts labels
+  Value loss;                        // shape [], the mean over the micro-batch
+  std::optional<std::int64_t> hits;  // images whose label came out first, where the model predicts labels
 };
 
 /// What an evaluation may use. Its tensors come from `memory`; `progress` may be null.
@@ -52,6 +52,11 @@ class TrainableModel {
   virtual std::vector<NamedTensor> tensors() = 0;
   /// Streams that the forward draws from.
   virtual std::vector<Stream*> streams() { return {}; }
+  /// What on the host decides which bytes the next forward reads and writes, as numbers: a ring's pointer. Steps with
+  /// equal numbers have equal regions.
+  virtual std::vector<std::int64_t> host_state() const { return {}; }
+  /// Lets a dry trace begin there; called on models without bytes only.
+  virtual void set_host_state(const std::vector<std::int64_t>& /*state*/) {}
   /// The parts that recompute.segments and recompute.options may name.
   virtual SegmentNames segment_names() const = 0;
 

@@ -8,6 +8,7 @@
 #include "models/train/method.h"
 #include "models/train/optimiser.h"
 #include "models/train/learning_rate.h"
+#include "models/train/step_planner.h"
 
 namespace reprise {
 namespace {
@@ -60,7 +61,8 @@ class CheckedRun {
         optimiser_(config, *session_.model, session_.memory),
         loader_(data.train, loader_options(config, *session_.model), session_.memory.allocator(), session_.memory.observer()),
         schedule_(config, 1000, 100),
-        tape_(session_.memory, {.guard = config.get_string("guard") == "on"}) {
+        tape_(session_.memory, {.guard = config.get_string("guard") == "on"}),
+        planner_(config) {
     recompute_.install(tape_, session_.memory);
   }
 
@@ -82,7 +84,9 @@ class CheckedRun {
     optimiser_.clear_gradients();
     tape_.set_observer(&log);
     for (std::int64_t i = 0; i < accumulate; ++i) {
-      Forward forward = session_.model->forward(tape_, loader_.next(), marks_);
+      const Batch& batch = loader_.next();
+      tape_.follow(&planner_.schedule(session_.model->host_state()));
+      Forward forward = session_.model->forward(tape_, batch, marks_);
       marks.loss += forward.loss.item() / static_cast<double>(accumulate);
       tape_.backward(forward.loss);
       marks.effects = marks.effects * 31 + effect_log(tape_);
@@ -111,6 +115,7 @@ class CheckedRun {
   Loader loader_;
   LearningRate schedule_;
   Tape tape_;
+  StepPlanner planner_;
 };
 
 std::string differing(const char* what, std::size_t step, const std::vector<Mark>& expected, const std::vector<Mark>& found) {

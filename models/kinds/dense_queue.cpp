@@ -46,8 +46,10 @@ DenseQueueModel::DenseQueueModel(const Config& config)
       pointer_(queue_set_.add_buffer("queue_pointer", DType::i64, {1})),
       dropout_(named_stream("dropout", static_cast<std::uint64_t>(config.get_int("seed")))) {
   if (sizes_.queue_rows < config.get_int("train.batch")) {
-    throw config.error_at("model.queue.size", "expected at least the keys of one batch, {}: the queue would overtake itself. Its size is {}",
-                          config.get_int("train.batch"), sizes_.queue_rows);
+    throw config.error_at(
+        "model.queue.size",
+        "expected at least the keys of one batch, {}: the queue would overtake itself. Its size is {}",
+        config.get_int("train.batch"), sizes_.queue_rows);
   }
 }
 
@@ -69,6 +71,15 @@ std::vector<NamedTensor> DenseQueueModel::tensors() {
   return all;
 }
 
+std::vector<std::int64_t> DenseQueueModel::host_state() const {
+  if (!ring_) return {};
+  return {pointer_.tensor.host_read<std::int64_t>()[0]};
+}
+
+void DenseQueueModel::set_host_state(const std::vector<std::int64_t>& state) {
+  if (ring_) dry_pointer_ = state.at(0);
+}
+
 SegmentNames DenseQueueModel::segment_names() const {
   SegmentNames names = query_.names();
   names.blocks.push_back("head");
@@ -80,7 +91,8 @@ AugmentOptions DenseQueueModel::augmentation() const { return augment_options(co
 
 double DenseQueueModel::average_keep() const { return config_.get_real("model.ema_momentum"); }
 
-Value DenseQueueModel::one_loss(Tape& tape, const Tensor& query_view, const Tensor& key_view, const SegmentMarks& marks) {
+Value DenseQueueModel::one_loss(Tape& tape, const Tensor& query_view, const Tensor& key_view,
+                                const SegmentMarks& marks) {
   Value keys;
   {
     // The keys come first, so that no activation of the query encoder is alive meanwhile. They want no gradient.

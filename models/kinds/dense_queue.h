@@ -21,6 +21,8 @@ class DenseQueueModel final : public TrainableModel {
   std::vector<ParameterSet*> parameter_sets() override { return {&query_set_, &key_set_, &queue_set_}; }
   std::vector<NamedTensor> tensors() override;
   std::vector<Stream*> streams() override { return {&dropout_}; }
+  std::vector<std::int64_t> host_state() const override;
+  void set_host_state(const std::vector<std::int64_t>& state) override;
   SegmentNames segment_names() const override;
   AugmentOptions augmentation() const override;
   int views() const override { return 2; }

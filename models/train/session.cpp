@@ -22,8 +22,10 @@ Dataset load_dataset(const Config& config) {
   if (!path.empty()) {
     std::error_code error;
     if (std::filesystem::exists(path, error)) return read_cifar100(path);
-    throw config.error_at("data.path", "no such file or folder. download cifar-100-binary.tar.gz from "
-                          "https://www.cs.toronto.edu/~kriz/cifar.html and give its path, or leave the key empty for synthetic images");
+    throw config.error_at(
+        "data.path",
+        "no such file or folder. download cifar-100-binary.tar.gz from "
+        "https://www.cs.toronto.edu/~kriz/cifar.html and give its path, or leave the key empty for synthetic images");
   }
   SyntheticOptions options;
   options.seed = static_cast<std::uint64_t>(config.get_int("data.synthetic.seed"));
@@ -58,6 +60,19 @@ LoaderOptions loader_options(const Config& config, const TrainableModel& model) 
   options.augment = model.augmentation();
   if (std::int64_t limit = config.get_int("data.limit"); limit > 0) options.limit = limit;
   return options;
+}
+
+Batch make_dry_batch(const Config& config, const TrainableModel& model, Memory& memory) {
+  Batch batch;
+  batch.size = config.get_int("train.batch");
+  for (int v = 0; v < model.views(); ++v) {
+    batch.views[v] = make_tensor(memory.allocator(), memory.observer(), DType::f32,
+                                 {batch.size, kImageSide, kImageSide, kImageChannels}, Category::data);
+    batch.views[v].storage().set_name(v == 0 ? "batch.view0" : "batch.view1");
+  }
+  batch.labels = make_tensor(memory.allocator(), memory.observer(), DType::i64, {batch.size}, Category::data);
+  batch.labels.storage().set_name("batch.labels");
+  return batch;
 }
 
 ModelSession::ModelSession(const Config& config) : config(config), memory(memory_options(config)) {

@@ -17,6 +17,9 @@ Dataset load_dataset(const Config& config);
 /// How training reads images: batch, views, augmentation and limit as `config` and `model` say.
 LoaderOptions loader_options(const Config& config, const TrainableModel& model);
 
+/// Tensors shaped as the loader's batches, for dry traces: never filled.
+Batch make_dry_batch(const Config& config, const TrainableModel& model, Memory& memory);
+
 struct ModelSession {
   /// Sets the thread count and makes the model with its initial values. `config` outlives it. Errors: config, memory.
   explicit ModelSession(const Config& config);

@@ -14,6 +14,7 @@
 #include "models/train/run_state.h"
 #include "models/train/learning_rate.h"
 #include "models/train/session.h"
+#include "models/train/step_planner.h"
 #include "models/train/summary.h"
 
 namespace reprise {
@@ -40,20 +41,26 @@ class TrainingRun {
         marks_(config, session_.model->segment_names()),
         recompute_(config, marks_),
         optimiser_(config, *session_.model, session_.memory),
-        loader_(session_.data.train, loader_options(config, *session_.model), session_.memory.allocator(), session_.memory.observer()),
+        loader_(session_.data.train, loader_options(config, *session_.model), session_.memory.allocator(),
+                session_.memory.observer()),
         accumulate_(config.get_int("train.accumulate")),
         steps_(total_steps()),
-        schedule_(config, full_steps(), static_cast<double>(loader_.batches_per_epoch()) / static_cast<double>(accumulate_)),
-        tape_(session_.memory, {.guard = config.get_string("guard") == "on"}) {
+        schedule_(config, full_steps(),
+                  static_cast<double>(loader_.batches_per_epoch()) / static_cast<double>(accumulate_)),
+        tape_(session_.memory, {.guard = config.get_string("guard") == "on"}),
+        planner_(config) {
     recompute_.install(tape_, session_.memory);
-    if (const std::string& path = config.get_string("model.init"); !path.empty()) load_initial(path, session_.model->tensors());
+    if (const std::string& path = config.get_string("model.init"); !path.empty())
+      load_initial(path, session_.model->tensors());
   }
 
   /// Trains and evaluates; with `resume` from where the folder's run stands.
   TrainOutcome go(RunFolder& folder, bool resume);
 
  private:
-  std::int64_t full_steps() const { return config_.get_int("train.epochs") * loader_.batches_per_epoch() / accumulate_; }
+  std::int64_t full_steps() const {
+    return config_.get_int("train.epochs") * loader_.batches_per_epoch() / accumulate_;
+  }
   std::int64_t total_steps() const {
     std::int64_t most = config_.get_int("train.max_steps");
     return most > 0 ? std::min(most, full_steps()) : full_steps();
@@ -85,6 +92,7 @@ class TrainingRun {
   std::int64_t accumulate_, steps_;
   LearningRate schedule_;
   Tape tape_;
+  StepPlanner planner_;
   RunState state_;
   std::int64_t saved_step_ = -1;
   bool predicts_labels_ = false;
@@ -106,8 +114,10 @@ void TrainingRun::resume() {
     loader_.seek(state_.position);
     saved_step_ = state_.step;
     if (saved->contains("threads") && (*saved)["threads"] != thread_count()) {
-      progress_.note(fmt::format("note: the run had {} threads and goes on with {}; its numbers may differ in the last bits from a run "
-                                 "that was never stopped", (*saved)["threads"].get<int>(), thread_count()));
+      progress_.note(fmt::format(
+          "note: the run had {} threads and goes on with {}; its numbers may differ in the last bits from a run "
+          "that was never stopped",
+          (*saved)["threads"].get<int>(), thread_count()));
     }
   }
   folder_->metrics().truncate_after(state_.step);
@@ -116,24 +126,29 @@ void TrainingRun::resume() {
 
 void TrainingRun::announce() {
   const Dataset& data = session_.data;
-  progress_.note(fmt::format("{}: {} parameters, {} training images ({}), {} steps of {} images, {} threads", session_.model_name(),
-                             session_.model->parameters().element_count(), loader_.images_per_epoch(), data.origin, steps_,
+  progress_.note(fmt::format("{}: {} parameters, {} training images ({}), {} steps of {} images, {} threads",
+                             session_.model_name(), session_.model->parameters().element_count(),
+                             loader_.images_per_epoch(), data.origin, steps_,
                              config_.get_int("train.batch") * accumulate_, thread_count()));
   progress_.note(fmt::format("run folder {}{}", folder_->path().string(),
                              state_.step > 0 ? fmt::format(", going on after step {}", state_.step) : std::string()));
   if (recompute_.unchecked()) {
-    std::fprintf(stderr, "warning: recompute.method is unchecked: replays see whatever bytes are there, so the gradients of this run are not to be trusted\n");
+    std::fprintf(stderr,
+                 "warning: recompute.method is unchecked: replays see whatever bytes are there, so the gradients of "
+                 "this run are not to be trusted\n");
   }
 }
 
 double TrainingRun::micro_batch() {
   const Batch& batch = loader_.next();
+  tape_.follow(&planner_.schedule(session_.model->host_state()));
   Forward forward = session_.model->forward(tape_, batch, marks_);
   double loss = forward.loss.item();
   if (!std::isfinite(loss)) {
     forward = {};
     tape_.clear();
-    throw Diverged{fmt::format("the loss of step {} is {}: {}", state_.step + 1, std::isnan(loss) ? "not a number" : "infinite",
+    throw Diverged{fmt::format("the loss of step {} is {}: {}", state_.step + 1,
+                               std::isnan(loss) ? "not a number" : "infinite",
                                describe_first_not_finite(*session_.model, batch, session_.memory))};
   }
   tape_.backward(forward.loss);
@@ -169,7 +184,9 @@ void TrainingRun::log_interval() {
   const Interval& interval = state_.interval;
   std::int64_t per_epoch = loader_.batches_per_epoch();
   std::int64_t batches = state_.step * accumulate_;
-  Json line = {{"step", state_.step}, {"epoch", (batches + per_epoch - 1) / per_epoch}, {"loss", interval.loss / static_cast<double>(interval.steps)}};
+  Json line = {{"step", state_.step},
+               {"epoch", (batches + per_epoch - 1) / per_epoch},
+               {"loss", interval.loss / static_cast<double>(interval.steps)}};
   if (predicts_labels_) {
     line["accuracy"] = 100.0 * static_cast<double>(interval.hits) / static_cast<double>(interval.images);
   }
@@ -204,7 +221,8 @@ void TrainingRun::save() {
   Json state = state_.to_json(session_.model->streams());
   state["seed"] = config_.get_int("seed");
   state["threads"] = thread_count();
-  save_checkpoint(folder_->path(), state_.step, session_.model_name(), tensors, std::move(state), config_.get_int("train.checkpoints_kept"));
+  save_checkpoint(folder_->path(), state_.step, session_.model_name(), tensors, std::move(state),
+                  config_.get_int("train.checkpoints_kept"));
   saved_step_ = state_.step;
 }
 
@@ -223,8 +241,11 @@ bool TrainingRun::loop() {
 }
 
 TrainOutcome TrainingRun::interrupted() const {
-  return {Ending::interrupted, fmt::format("interrupted after step {} of {}; go on with `reprise train --resume {}`", state_.step, steps_, folder_->path().string()),
-          folder_->path(), {}};
+  return {Ending::interrupted,
+          fmt::format("interrupted after step {} of {}; go on with `reprise train --resume {}`", state_.step, steps_,
+                      folder_->path().string()),
+          folder_->path(),
+          {}};
 }
 
 TrainOutcome TrainingRun::finish() {
@@ -233,12 +254,20 @@ TrainOutcome TrainingRun::finish() {
   progress_.finish();
   std::vector<NamedTensor> parameters, all = checkpoint_tensors();
   for (const Parameter* p : session_.model->parameters().parameters()) parameters.push_back({p->name, p->leaf->data});
-  SummaryInputs inputs{config_, state_, recompute_.method(), steps_, thread_count(), hash_tensors(parameters), hash_tensors(all), seconds_since(start)};
+  SummaryInputs inputs{config_,
+                       state_,
+                       recompute_.method(),
+                       steps_,
+                       thread_count(),
+                       hash_tensors(parameters),
+                       hash_tensors(all),
+                       seconds_since(start)};
   Json summary = make_summary(inputs, figures);
   folder_->write_summary(summary);
   for (const std::string& line : session_.model->describe(figures)) progress_.note(line);
-  progress_.note(fmt::format("{:.1f} images/s, peak {} ({} in the arena); summary in {}", summary["train"]["images_per_second"].get<double>(),
-                             readable_bytes(state_.peak.bytes), readable_bytes(state_.peak.arena_bytes), (folder_->path() / "summary.json").string()));
+  progress_.note(fmt::format("{:.1f} images/s, peak {} ({} in the arena); summary in {}",
+                             summary["train"]["images_per_second"].get<double>(), readable_bytes(state_.peak.bytes),
+                             readable_bytes(state_.peak.arena_bytes), (folder_->path() / "summary.json").string()));
   return {Ending::finished, "", folder_->path(), std::move(summary)};
 }
 
@@ -253,7 +282,8 @@ TrainOutcome TrainingRun::go(RunFolder& folder, bool resumed) {
     progress_.finish();
     return finish();
   } catch (const Diverged& diverged) {
-    std::string kept = saved_step_ >= 0 ? fmt::format("the checkpoint of step {} stays", saved_step_) : "there is no checkpoint yet";
+    std::string kept =
+        saved_step_ >= 0 ? fmt::format("the checkpoint of step {} stays", saved_step_) : "there is no checkpoint yet";
     return {Ending::diverged, fmt::format("[train] {}. {}", diverged.message, kept), folder_->path(), {}};
   } catch (const EvaluationStopped&) {
     return interrupted();
@@ -267,7 +297,8 @@ TrainOutcome train(Config& config, const TrainOptions& options) {
     Progress progress(options.progress, config.get_int("train.log_every"));
     TrainingRun run(config, progress);
     bool resumed = !options.resume.empty();
-    RunFolder folder = resumed ? RunFolder::resume(options.resume, config.get_seconds("run.lock_wait")) : RunFolder::create(config);
+    RunFolder folder =
+        resumed ? RunFolder::resume(options.resume, config.get_seconds("run.lock_wait")) : RunFolder::create(config);
     return run.go(folder, resumed);
   });
 }

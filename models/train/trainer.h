@@ -1,7 +1,7 @@
 // The trainer: loader, model, optimiser and schedule in one loop, with metrics, checkpoints, evaluation and a summary.
 //
-// train() is what `reprise train` runs and what programs with models of their own call. A run that is killed and resumed
-// ends with the same bytes and the same deterministic fields of metrics.jsonl as one that was not.
+// train() is what `reprise train` runs and what programs with models of their own call. A run that is killed and
+// resumed ends with the same bytes and the same deterministic fields of metrics.jsonl as one that was not.
 #pragma once
 
 #include <filesystem>
@@ -27,13 +27,13 @@ enum class Ending : std::uint8_t {
 
 struct TrainOutcome {
   Ending ending = Ending::finished;
-  std::string message;            // of an ending that is not `finished`
-  std::filesystem::path folder;   // of the run
-  Json summary;                   // of a finished run: what summary.json holds
+  std::string message;           // of an ending that is not `finished`
+  std::filesystem::path folder;  // of the run
+  Json summary;                  // of a finished run: what summary.json holds
 };
 
-/// Trains, evaluates and leaves the run folder behind. Errors: config and user (mistakes in what was asked for, a budget
-/// that is too small), io, memory, replay.
+/// Trains, evaluates and leaves the run folder behind. Errors: config and user (mistakes in what was asked for, a
+/// budget that is too small), io, memory, replay.
 TrainOutcome train(Config& config, const TrainOptions& options = {});
 
 /// Loads the newest checkpoint of a run folder and evaluates it: what `reprise eval` runs. Writes eval.json there.

@@ -48,7 +48,9 @@ TEST(Trainer, ClassifierMethodsGiveTheSameBytes) {
 TEST(Trainer, OptionsByPatternChangeMemoryNotBytes) {
   ScratchFolder folder;
   Json region = run_tiny(kTinyQueue, folder / "a", {"recompute.method=region"}).summary;
-  Json mixed = run_tiny(kTinyQueue, folder / "b", {"recompute.method=region", "recompute.options={'layer*': retain, stem: retain}"}).summary;
+  Json mixed = run_tiny(kTinyQueue, folder / "b",
+                        {"recompute.method=region", "recompute.options={'layer*': retain, stem: retain}"})
+                   .summary;
   EXPECT_EQ(region["hash"], mixed["hash"]);
   EXPECT_GT(mixed["memory"]["peak_bytes"], region["memory"]["peak_bytes"]);
 }
@@ -56,7 +58,9 @@ TEST(Trainer, OptionsByPatternChangeMemoryNotBytes) {
 TEST(Trainer, GuardFindsNothingInTheModels) {
   ScratchFolder folder;
   Json plain = run_tiny(kTinyQueue, folder / "a", {"train.max_steps=2", "model.dropout=0.2"}).summary;
-  Json guarded = run_tiny(kTinyQueue, folder / "b", {"train.max_steps=2", "model.dropout=0.2", "guard=on", "recompute.method=region"}).summary;
+  Json guarded = run_tiny(kTinyQueue, folder / "b",
+                          {"train.max_steps=2", "model.dropout=0.2", "guard=on", "recompute.method=region"})
+                     .summary;
   EXPECT_EQ(plain["hash"], guarded["hash"]);
 }
 
@@ -67,8 +71,9 @@ TEST(Trainer, TheRunFolderIsWhole) {
     EXPECT_TRUE(fs::exists(folder / "run" / name)) << name;
   }
   Json summary = Json::parse(read_file(folder / "run" / "summary.json"));
-  for (const char* name : {"/probe/top1", "/probe/top5", "/probe/untrained/top1", "/train/images_per_second", "/memory/peak_bytes",
-                           "/memory/peak_by_category/activations", "/memory/arena_bytes", "/steps"}) {
+  for (const char* name :
+       {"/probe/top1", "/probe/top5", "/probe/untrained/top1", "/train/images_per_second", "/memory/peak_bytes",
+        "/memory/peak_by_category/activations", "/memory/arena_bytes", "/steps"}) {
     EXPECT_TRUE(summary.at(Json::json_pointer(name)).is_number()) << name;
   }
   EXPECT_TRUE(summary["plan"]["predicted_peak_bytes"].is_null());
@@ -84,7 +89,8 @@ TEST(Trainer, TheRunFolderIsWhole) {
 
 TEST(Trainer, TheNumberOfPrefetchedBatchesChangesNothing) {
   ScratchFolder folder;
-  Json a = run_tiny(kTinyQueue, folder / "a").summary, b = run_tiny(kTinyQueue, folder / "b", {"data.prefetch=3"}).summary;
+  Json a = run_tiny(kTinyQueue, folder / "a").summary,
+       b = run_tiny(kTinyQueue, folder / "b", {"data.prefetch=3"}).summary;
   EXPECT_EQ(a["hash"], b["hash"]);
   Json other = run_tiny(kTinyQueue, folder / "c", {"seed=4"}).summary;
   EXPECT_NE(a["hash"], other["hash"]);
@@ -105,7 +111,8 @@ TEST(Trainer, ALossThatIsNotFiniteStopsAndNamesTheOp) {
 TEST(Trainer, ABudgetIsKeptOrNamed) {
   ScratchFolder folder;
   std::int64_t peak = run_tiny(kTinyQueue, folder / "free").summary["memory"]["peak_bytes"];
-  Json tight = run_tiny(kTinyQueue, folder / "tight", {"probe.epochs=1", "memory.budget=" + std::to_string(peak)}).summary;
+  Json tight =
+      run_tiny(kTinyQueue, folder / "tight", {"probe.epochs=1", "memory.budget=" + std::to_string(peak)}).summary;
   EXPECT_EQ(tight["memory"]["peak_bytes"], peak) << "the evaluation keeps to the budget by smaller batches";
   ErrorKind kind = ErrorKind::internal;
   std::string budget = std::to_string(peak - 64);

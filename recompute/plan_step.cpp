@@ -1,0 +1,35 @@
+#include "recompute/plan_step.h"
+
+#include "core/error.h"
+
+namespace reprise {
+
+Schedule make_schedule(Tape& dry, const std::function<Value()>& forward) {
+  if (!dry.memory().is_dry()) fail(ErrorKind::internal, "[make_schedule] expected a tape on memory without bytes");
+  Schedule schedule;
+  schedule.exact = false;  // until it is whole: the second pass has nothing to be held against
+  dry.clear();
+  {
+    Value root = forward();
+    for (const NodeRecord& node : dry.data().nodes) {
+      schedule.nodes.push_back({node.op, node.signature, node.owed_operands, node.owed_results, node.replay_operands});
+    }
+  }
+  bool exact = !dry.data().data_dependent;
+  dry.clear();
+  Meter& meter = dry.memory().meter();
+  meter.reset_peak();
+  dry.follow(&schedule);
+  {
+    Value root = forward();
+    schedule.forward = dry.trail();
+    dry.backward(root);
+    schedule.step = dry.trail();
+  }
+  schedule.peak = meter.snapshot();
+  dry.clear();
+  schedule.exact = exact;
+  return schedule;
+}
+
+}  // namespace reprise
