@@ -205,7 +205,7 @@ struct Bound {
 
 /// The larger of what arithmetic and memory need.
 Bound bound_of(const Work& work, const Limits& limits) {
-  double arithmetic = 1e3 * work.flops / limits.flops, memory = 1e3 * work.bytes / limits.copy_bytes;
+  double arithmetic = 1e3 * work.flops / limits.flops, memory = 1e3 * work.bytes / limits.bytes();
   return arithmetic > memory ? Bound{arithmetic, "FLOP/s"} : Bound{memory, "bytes/s"};
 }
 

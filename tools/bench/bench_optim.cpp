@@ -91,10 +91,10 @@ Report bench_optim(const BenchOptions& options) {
     report.add({.what = c.name,
                 .unit = "ms",
                 .ours = c.ms,
-                .bound = 1e3 * bytes / limits.copy_bytes,
-                .bound_by = "copy",
+                .bound = 1e3 * bytes / limits.bytes(),
+                .bound_by = "bytes/s",
                 .peer = c.peer_ms,
-                .target = c.peer.empty() ? "" : "1.0 of the peer's fused, 70 % of the limit",
+                .target = c.peer.empty() ? "" : "1.0 of the peer's fused, 70 % of a copy",
                 .note = fmt::format("{:.1f} GB/s", bytes / (1e6 * c.ms.median()))});
   }
   report.remark(

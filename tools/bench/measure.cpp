@@ -11,6 +11,8 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/tensor.h"
+#include "memory/memory.h"
 #include "ops/gemm.h"
 #include "ops/onednn.h"
 
@@ -96,26 +98,33 @@ double measure_flops(bool quick) {
 Limits measure_limits(bool quick) {
   Limits limits;
   limits.flops = measure_flops(quick);
-  std::size_t count = quick ? std::size_t{1} << 20 : std::size_t{1} << 25;  // 128 MiB an array
-  auto items = static_cast<std::int64_t>(count),
-       grain = std::max<std::int64_t>(1, (items + thread_count() - 1) / thread_count());
-  std::vector<float> a(count, 1.0f), b(count, 2.0f), c(count, 3.0f);
-  int rounds = quick ? 2 : 5;
-  double copy = best_of(rounds, [&] {
-    parallel_blocks(items, grain, [&](std::int64_t begin, std::int64_t end) {
-      std::memcpy(a.data() + begin, b.data() + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
+  std::int64_t items = quick ? std::int64_t{1} << 20 : std::int64_t{1} << 24;  // 64 MiB an array
+  std::int64_t grain = std::max<std::int64_t>(1, (items + thread_count() - 1) / thread_count());
+  Memory memory;  // pages of the same kind as those of tensors
+  std::vector<Tensor> arrays;
+  for (int i = 0; i < 3; ++i) {
+    arrays.push_back(make_tensor(memory.allocator(), nullptr, DType::f32, {items}, Category::data, true));
+  }
+  float *a = arrays[0].view().as<float>(), *b = arrays[1].view().as<float>(), *c = arrays[2].view().as<float>();
+  auto seconds = [&](auto&& body) {
+    return best_of(quick ? 2 : 8, [&] {
+      parallel_blocks(items, grain, body);
+      keep(a);
     });
-    keep(a.data());
+  };
+  double copy = seconds([&](std::int64_t begin, std::int64_t end) {
+    std::memcpy(a + begin, b + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
   });
-  double triad = best_of(rounds, [&] {
-    parallel_blocks(items, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) a[i] = b[i] + 0.5f * c[i];
-    });
-    keep(a.data());
+  double triad = seconds([&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) a[i] = b[i] + 0.5f * c[i];
   });
-  double bytes = static_cast<double>(count) * sizeof(float);
+  double update = seconds([&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) a[i] += 0.5f * b[i];
+  });
+  double bytes = static_cast<double>(items) * sizeof(float);
   limits.copy_bytes = 2 * bytes / copy;
   limits.triad_bytes = 3 * bytes / triad;
+  limits.update_bytes = 3 * bytes / update;
   return limits;
 }
 

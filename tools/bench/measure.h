@@ -1,10 +1,12 @@
 // Clocks, samples and the machine's own limits for `reprise bench`. Every bench measures in rounds: what is compared
 // takes turns inside a round, and medians with the smallest and largest figure are shown.
 //
-// Limits are measured in the same sitting as the figures: FLOP/s by a matrix product of 1,024 cubed, bytes/s by copying
-// and by a triad over arrays far larger than the caches, with the same number of threads.
+// Limits are measured in the same sitting as the figures: FLOP/s by a matrix product of 1,024 cubed, bytes/s by
+// copying, a triad and an update in place over arrays of 64 MiB on the same kind of pages as tensors, with the same
+// number of threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -55,9 +57,12 @@ inline void keep(const void* pointer) { asm volatile("" : : "r"(pointer) : "memo
 
 /// What one thread count of this machine can do.
 struct Limits {
-  double flops = 0;        // per second, f32
-  double copy_bytes = 0;   // per second; bytes read and written both count
-  double triad_bytes = 0;  // per second, a = b + s c
+  double flops = 0;         // per second, f32
+  double copy_bytes = 0;    // per second; bytes read and written both count
+  double triad_bytes = 0;   // per second, a = b + s c
+  double update_bytes = 0;  // per second, a += s b: what is written has been read, so no line is fetched for nothing
+  /// The fastest of the three.
+  double bytes() const { return std::max({copy_bytes, triad_bytes, update_bytes}); }
 };
 Limits measure_limits(bool quick);
 
