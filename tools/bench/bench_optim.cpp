@@ -98,8 +98,9 @@ Report bench_optim(const BenchOptions& options) {
                 .note = fmt::format("{:.1f} GB/s", bytes / (1e6 * c.ms.median()))});
   }
   report.remark(
-      "Bytes: every array that a step reads or writes counts once each way; the limit is that many bytes at the speed "
-      "of a copy.");
+      "Bytes: every array that a step reads or writes counts once each way; the limit is that many bytes at the "
+      "fastest "
+      "of copy, triad and update.");
   return report;
 }
 
