@@ -59,6 +59,7 @@ struct Op {
   std::vector<AttrSpec> attrs = {};
   std::vector<SaveRule> saves = {};        // what each wanted gradient needs
   std::vector<const char*> decisions = {}; // outputs that are kept, never recomputed (argmax, top-k, sampling)
+  std::vector<const char*> keeps = {};     // made results so small that keeping them always beats running again for them
   std::vector<Reuse> reuse = {};           // outputs that may take over an input's memory
   std::vector<Reuse> grad_reuse = {};      // input gradients that may take over an output gradient's memory
   /// Gradients handed through: where element counts agree, the gradient of operand `to` is that of result (or update's
@@ -198,7 +199,7 @@ struct OpInfo {
   Mask differentiable = 0;               // declared operands that have a SaveRule
   std::vector<Mask> needs_operands;      // per declared operand: saved operands if its gradient is wanted
   std::vector<Mask> needs_results;       // per declared operand: saved results
-  Mask decisions = 0;                    // results that are kept whatever an option says
+  Mask decisions = 0;                    // results that are kept whatever an option says (decisions and keeps)
   std::vector<std::pair<int, int>> reuse;       // (input, result)
   std::vector<std::pair<int, int>> grad_reuse;  // (result, operand)
   struct Pass {

@@ -246,6 +246,7 @@ Op training_op(const char* name, const char* about, bool masked, bool residual) 
   op.updates = {"running_mean", "running_var"};
   op.outputs = {"y"};
   op.made = {"mean", "rstd"};
+  op.keeps = {"mean", "rstd"};
   op.attrs = kTrainAttrs;
   op.saves = save_rules(false, masked, residual);
   op.reuse = {{"x", "y"}};
@@ -267,6 +268,7 @@ Op eval_op(const char* name, const char* about, bool masked, bool residual) {
   for (const char* statistic : {"mean", "variance"}) op.inputs.push_back(statistic);
   op.updates.clear();
   op.made.clear();
+  op.keeps.clear();
   op.attrs = kEvalAttrs;
   op.saves = save_rules(true, masked, residual);
   op.outputs_ignore_updates = false;

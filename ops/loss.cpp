@@ -276,6 +276,7 @@ const Op kSoftmaxCrossEntropy{
     .outputs = {"loss"},
     .made = {"logsumexp"},
     .saves = {{"logits", {in("logits"), in("labels"), made("logsumexp")}}},
+    .keeps = {"logsumexp"},
     .accumulates = true,
     .infer = infer_cross_entropy,
     .forward = forward_cross_entropy,

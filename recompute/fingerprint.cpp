@@ -34,6 +34,7 @@ std::string contract_text(const Op& op) {
   add_names(text, "outputs", op.outputs);
   add_names(text, "made", op.made);
   add_names(text, "decisions", op.decisions);
+  add_names(text, "keeps", op.keeps);
   for (const AttrSpec& attr : op.attrs) text += fmt::format("attr {} {};", attr.name, static_cast<int>(attr.kind));
   for (const SaveRule& rule : op.saves) {
     text += fmt::format("save {}", rule.wanted);

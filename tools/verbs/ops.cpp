@@ -133,6 +133,7 @@ void print_one(const Op& op) {
     line(fmt::format("gradient of {}", rule.wanted).c_str(), "needs " + joined(needs_of(op, rule), "nothing"));
   }
   line("kept, never recomputed", op.nondeterministic || op.effect ? "all results" : joined(names_of(op.decisions)));
+  if (!op.keeps.empty()) line("kept because small", joined(names_of(op.keeps)));
   auto pairs = [](const std::vector<Reuse>& list) {
     Names texts;
     for (const Reuse& pair : list) texts.push_back(fmt::format("{} -> {}", pair.from, pair.to));
@@ -157,6 +158,7 @@ nlohmann::ordered_json to_json(const Op& op) {
   json["saves"] = nlohmann::ordered_json::object();
   for (const SaveRule& rule : op.saves) json["saves"][rule.wanted] = needs_of(op, rule);
   json["decisions"] = names_of(op.decisions);
+  json["keeps"] = names_of(op.keeps);
   json["flags"] = flags_of(op);
   return json;
 }
