@@ -1,4 +1,5 @@
 // The order of the images in one epoch: a permutation that is a function of (seed, epoch) and the number of images.
+// Called by the loader; the same on every machine and for any number of threads.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // The dtype rule that most network ops share. For shape rules of this room.
+// A mixture of float types is the user's mistake and named with op and dtypes.
 #pragma once
 
 #include "ops/kernels.h"

@@ -1,4 +1,5 @@
 // Choices: where (by a condition), argmax and top_k (by size). What argmax and top_k decide is kept, never recomputed.
+// Called by models and programs; an index is lower first on ties.
 #pragma once
 
 #include "autograd/op.h"

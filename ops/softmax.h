@@ -1,4 +1,5 @@
 // softmax, log_softmax and logsumexp along one axis, shifted by the largest element so that nothing overflows.
+// Called by models and programs; gradients read the result, not the operand.
 #pragma once
 
 #include "autograd/op.h"

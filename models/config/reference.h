@@ -1,4 +1,5 @@
 // The reference of all configuration keys, made from their declarations. Called by `reprise config --reference`.
+// Both forms list every declared key: none can be missing.
 #pragma once
 
 #include <string>

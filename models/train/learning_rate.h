@@ -1,4 +1,5 @@
 // Learning rates by step. Steps count from 0; the warm-up rises linearly to the peak and reaches it at its last step.
+// Called by the trainer, the probe and checks; a function of the step alone, so a resumed run has the same rates.
 #pragma once
 
 #include <cstdint>

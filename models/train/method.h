@@ -1,4 +1,5 @@
 // What the keys recompute.* mean for a run: a policy for the tape's segments, and the replayer behind it.
+// Made by whoever runs a model under a configuration; it must outlive the tape it is installed in.
 #pragma once
 
 #include <memory>

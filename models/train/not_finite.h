@@ -1,4 +1,5 @@
 // Finding out where a number that is not finite came from: the step's forward is run once more, op by op.
+// Called by the trainer when a loss is not finite; moves states, so the run ends after it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // Optimiser: the update of all trained parameters of a model by one fused loop, with averages moved in the same pass.
+// Called by the trainer and checks once per step; allocates in its constructor only.
 #pragma once
 
 #include <string>

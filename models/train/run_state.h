@@ -1,4 +1,5 @@
 // RunState: where a run stands, besides its tensors. Saved in state.json and read back by resume; used by the trainer.
+// A run that reads it back goes on as if it had never stopped.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // summary.json and eval.json: the figures of a run as nested objects, and checks that need no folder yet.
+// Called by the trainer and `reprise eval`; scripts rely on the names.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
 // Expects a statement to throw Error of a kind, with given words in its text.
+// Called by tests of readers; the text is part of what is promised.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Makes small archives and compressed files with libarchive, as a person's tools would.
+// Called by tests of readers; nothing is read from outside the test.
 #pragma once
 
 #include <archive.h>

@@ -1,4 +1,5 @@
 // A folder for one test, removed at its end, and files in it.
+// Called by tests of files; two of them never meet.
 #pragma once
 
 #include <cstdint>

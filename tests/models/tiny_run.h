@@ -1,4 +1,5 @@
 // Runs of a few seconds for tests: a tiny configuration, a folder that goes away, and the files a run leaves.
+// Called by tests of models; the images are synthetic.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Help for tests of the network ops: a tape with its memory, made-up numbers, and gradients by central differences.
+// Called by tests of those ops; f64, so that differences mean something.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -65,6 +65,9 @@ void pick_rows(std::vector<CheckRow>& rows) {
     auto rows = c.integers({500}, index);
     return [=](Tape& t) { return gather_rows(t, table(t), rows(t)); };
   }));
+}
+
+void scatter_rows(std::vector<CheckRow>& rows) {
   rows.push_back(row(
       "scatter_add_rows", "indices that repeat",
       [](CheckCase& c) -> CheckApply {
@@ -117,8 +120,7 @@ Reference written(double (*f)(double, double)) {
   };
 }
 
-std::vector<CheckRow> rows_of(const RowWriter& op) {
-  std::vector<CheckRow> rows;
+void state_rows(const RowWriter& op, std::vector<CheckRow>& rows) {
   rows.push_back(row(
       op.name, "rows of a state",
       [=](CheckCase& c) -> CheckApply {
@@ -143,6 +145,11 @@ std::vector<CheckRow> rows_of(const RowWriter& op) {
         };
       },
       written(op.reference)));
+}
+
+std::vector<CheckRow> rows_of(const RowWriter& op) {
+  std::vector<CheckRow> rows;
+  state_rows(op, rows);
   rows.push_back(row(
       op.name, "a value in place",
       [=](CheckCase& c) -> CheckApply {
@@ -255,6 +262,7 @@ void queue_rows(std::vector<CheckRow>& rows) {
 std::vector<CheckRow> index_rows() {
   std::vector<CheckRow> rows;
   pick_rows(rows);
+  scatter_rows(rows);
   for (const RowWriter& op : kWriters) {
     for (CheckRow& each : rows_of(op)) rows.push_back(std::move(each));
   }

@@ -149,6 +149,26 @@ std::vector<CheckRow> state_rows() {
   return rows;
 }
 
+namespace {
+
+void timed_draws(std::vector<CheckRow>& rows) {
+  rows.push_back(timed("uniform", [](CheckCase& c) -> CheckApply {
+    Stream& stream = c.stream();
+    return [&stream](Tape& t) { return uniform(t, stream, {70000}); };
+  }));
+  rows.push_back(timed("normal", [](CheckCase& c) -> CheckApply {
+    Stream& stream = c.stream();
+    return [&stream](Tape& t) { return normal(t, stream, {70000}); };
+  }));
+  rows.push_back(timed("dropout", [](CheckCase& c) -> CheckApply {
+    Stream& stream = c.stream();
+    auto x = c.leaf({70000});
+    return [&stream, x](Tape& t) { return dropout(t, stream, x(t), 0.5); };
+  }));
+}
+
+}  // namespace
+
 /// Numbers of a stream that starts at position 5 with seed 11 and id 0, as CheckCase makes the first one.
 std::vector<CheckRow> draw_rows() {
   DrawRange range{11, 0, 5, 0};
@@ -200,19 +220,7 @@ std::vector<CheckRow> draw_rows() {
     auto x = c.leaf({9});
     return [&stream, x](Tape& t) { return dropout(t, stream, dropout(t, stream, x(t), 0.25), 0.25); };
   }));
-  rows.push_back(timed("uniform", [](CheckCase& c) -> CheckApply {
-    Stream& stream = c.stream();
-    return [&stream](Tape& t) { return uniform(t, stream, {70000}); };
-  }));
-  rows.push_back(timed("normal", [](CheckCase& c) -> CheckApply {
-    Stream& stream = c.stream();
-    return [&stream](Tape& t) { return normal(t, stream, {70000}); };
-  }));
-  rows.push_back(timed("dropout", [](CheckCase& c) -> CheckApply {
-    Stream& stream = c.stream();
-    auto x = c.leaf({70000});
-    return [&stream, x](Tape& t) { return dropout(t, stream, x(t), 0.5); };
-  }));
+  timed_draws(rows);
   return rows;
 }
 

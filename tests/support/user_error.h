@@ -1,4 +1,5 @@
 // The text of the user's error that a call ends with, for tests of what errors say.
+// Called by tests of ops; a call that ends without one gives an empty text.
 #pragma once
 
 #include <gtest/gtest.h>

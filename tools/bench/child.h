@@ -1,4 +1,5 @@
 // Other processes that a bench starts: this program again, in fresh memory, and the peer's scripts.
+// Called by benches that need a process of its own; its peak memory is then that of the work.
 #pragma once
 
 #include <string>

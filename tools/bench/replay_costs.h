@@ -1,4 +1,5 @@
 // The pieces of bench_replay: each takes the rounds and adds its rows to the report. Called by bench_replay.cpp.
+// Rounds interleave what is compared, so that a slow moment hits both sides.
 #pragma once
 
 #include "tools/bench/bench.h"

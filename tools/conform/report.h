@@ -1,4 +1,5 @@
 // What `reprise conform` prints and writes: a row per program with a verdict per method, and counts at the end.
+// The exit code follows from it: fine() is true if nothing is wrong.
 #pragma once
 
 #include <cstdio>

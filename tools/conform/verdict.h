@@ -1,4 +1,5 @@
 // Running a program under a method and judging what came out, by the rules of the conformance format, section 6.
+// Called by the verb and tests; a judgement never depends on the method.
 #pragma once
 
 #include <string>
