@@ -7,7 +7,7 @@ namespace {
 
 Config tiny(std::vector<std::string> more = {}) {
   std::vector<std::string> keys = {"model.encoder.widths=[4,6]", "model.encoder.blocks=1", "model.projection.hidden=8", "model.projection.out=6",
-                                   "model.queue.size=24", "train.batch=8", "data.synthetic.train=32", "data.synthetic.test=16",
+                                   "model.queue.size=24", "train.batch=8", "data.synthetic.train=100", "data.synthetic.test=100",
                                    "train.warmup_steps=0", "model.dropout=0.2", "threads=1"};
   keys.insert(keys.end(), more.begin(), more.end());
   return load_config("", keys);
@@ -26,7 +26,7 @@ TEST(Check, DenseQueueIsTheSameUnderEveryMethod) {
 TEST(Check, ClassifierIsTheSameUnderEveryMethod) {
   CheckOptions options;
   Config config = load_config("", {"model.type=classifier", "model.encoder.widths=[4,6]", "model.encoder.blocks=1", "train.batch=8",
-                                   "data.synthetic.train=32", "data.synthetic.test=16", "model.dropout=0.2", "threads=1"});
+                                   "data.synthetic.train=100", "data.synthetic.test=100", "model.dropout=0.2", "threads=1"});
   expect_good(check_model(config, options));
 }
 
