@@ -328,16 +328,18 @@ std::int64_t count_top_k(const Tensor& logits, const Tensor& labels, int k) {
          to_string(logits.shape()), to_string(labels.shape()));
   }
   std::int64_t n = logits.shape()[0], classes = logits.shape()[1], hits = 0;
-  std::span<const float> values = logits.host_read<float>();
   std::span<const std::int64_t> wanted = labels.host_read<std::int64_t>();
   check_labels("count_top_k", wanted.data(), n, classes);
-  for (std::int64_t r = 0; r < n; ++r) {
-    const float* row = values.data() + r * classes;
-    std::int64_t label = wanted[static_cast<std::size_t>(r)], ahead = 0;
-    for (std::int64_t i = 0; i < classes; ++i)
-      ahead += row[i] > row[label] || (row[i] == row[label] && i < label) || row[i] != row[i];
-    if (ahead < k && row[label] == row[label]) ++hits;
-  }
+  dispatch_float(logits.dtype(), [&]<class T>() {
+    std::span<const T> values = logits.host_read<T>();
+    for (std::int64_t r = 0; r < n; ++r) {
+      const T* row = values.data() + r * classes;
+      std::int64_t label = wanted[static_cast<std::size_t>(r)], ahead = 0;
+      for (std::int64_t i = 0; i < classes; ++i)
+        ahead += row[i] > row[label] || (row[i] == row[label] && i < label) || row[i] != row[i];
+      if (ahead < k && row[label] == row[label]) ++hits;
+    }
+  });
   return hits;
 }
 
