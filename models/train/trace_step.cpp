@@ -12,17 +12,7 @@ namespace {
 /// The batch slots of the loader, one of which each micro-batch reads.
 std::vector<Batch> make_slots(const Config& config, TrainableModel& model, Memory& memory) {
   std::vector<Batch> slots(static_cast<std::size_t>(config.get_int("data.prefetch") + 1));
-  std::int64_t size = config.get_int("train.batch");
-  for (Batch& slot : slots) {
-    for (int v = 0; v < model.views(); ++v) {
-      slot.views[v] = make_tensor(memory.allocator(), memory.observer(), DType::f32,
-                                  {size, kImageSide, kImageSide, kImageChannels}, Category::data);
-      slot.views[v].storage().set_name(v == 0 ? "batch.view0" : "batch.view1");
-    }
-    slot.labels = make_tensor(memory.allocator(), memory.observer(), DType::i64, {size}, Category::data);
-    slot.labels.storage().set_name("batch.labels");
-    slot.size = size;
-  }
+  for (Batch& slot : slots) slot = make_dry_batch(config, model, memory);
   return slots;
 }
 
