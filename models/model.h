@@ -53,7 +53,7 @@ class TrainableModel {
   /// Streams that the forward draws from.
   virtual std::vector<Stream*> streams() { return {}; }
   /// What on the host decides which bytes the next forward reads and writes, as numbers: a ring's pointer. Steps with
-  /// equal numbers have equal regions.
+  /// equal numbers have equal regions. On a model without bytes: those of the first step, or what was set.
   virtual std::vector<std::int64_t> host_state() const { return {}; }
   /// Lets a dry trace begin there; called on models without bytes only.
   virtual void set_host_state(const std::vector<std::int64_t>& /*state*/) {}

@@ -73,7 +73,9 @@ std::vector<NamedTensor> DenseQueueModel::tensors() {
 
 std::vector<std::int64_t> DenseQueueModel::host_state() const {
   if (!ring_) return {};
-  return {pointer_.tensor.host_read<std::int64_t>()[0]};
+  // A dry trace has no pointer to read: it begins at row 0, as a new run does.
+  std::span<const std::int64_t> pointer = pointer_.tensor.host_read<std::int64_t>();
+  return {pointer.empty() ? dry_pointer_ : pointer[0]};
 }
 
 void DenseQueueModel::set_host_state(const std::vector<std::int64_t>& state) {
@@ -112,9 +114,7 @@ Value DenseQueueModel::one_loss(Tape& tape, const Tensor& query_view, const Tens
 void DenseQueueModel::enqueue(Tape& tape, const Value& keys) {
   std::int64_t count = keys.shape()[0];
   if (ring_) {
-    // A dry trace has no pointer to read: it begins at row 0, as a new run does.
-    std::span<const std::int64_t> pointer = pointer_.tensor.host_read<std::int64_t>();
-    std::int64_t position = pointer.empty() ? dry_pointer_ : pointer[0];
+    std::int64_t position = host_state()[0];
     dry_pointer_ = (position + count) % sizes_.queue_rows;
     enqueue_ring(tape, queue_.tensor, keys, position);
     counter_add(tape, pointer_.tensor, count, sizes_.queue_rows);

@@ -71,18 +71,46 @@ int lock_within(const fs::path& folder, double seconds) {
        folder.string(), pid[0] != '\0' ? pid : "(unknown)");
 }
 
-/// Whether the folder holds anything but its lock file and what a process leaves that is killed before config.yaml is
-/// there: an empty metrics.jsonl, a partial config.yaml.
-bool is_taken(const fs::path& folder) {
+/// What stands in the folder a run would like to have.
+enum class Content {
+  nothing,  // or what a process leaves that is killed before config.yaml is there
+  start,    // a run without a checkpoint and without a line of metrics: nothing in it can be lost
+  other,
+};
+
+/// What write_file_atomically() leaves of a run's files when the process is killed.
+bool is_partial(const std::string& name) {
+  return name.ends_with(".partial") &&
+         (name.starts_with("checkpoint") || name.starts_with("state") || name.starts_with("config.yaml"));
+}
+
+void remove_partial_files(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> partial;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (is_partial(entry.path().filename().string())) partial.push_back(entry.path());
+  }
+  for (const fs::path& path : partial) fs::remove(path, error);
+}
+
+Content look_into(const fs::path& folder) {
+  bool config = false, metrics = false;
   std::error_code error, ignored;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    fs::path name = entry.path().filename();
-    bool left_over = name == kLockName || name == "config.yaml.partial" ||
-                     (name == "metrics.jsonl" && entry.is_regular_file(ignored) && entry.file_size(ignored) == 0);
-    if (!left_over) return true;
+    std::string name = entry.path().filename().string();
+    if (name == kLockName || is_partial(name)) continue;
+    if (name == "config.yaml") {
+      config = true;
+    } else if (name == "metrics.jsonl" && entry.is_regular_file(ignored) && entry.file_size(ignored) == 0) {
+      metrics = true;
+    } else {
+      return Content::other;
+    }
   }
   if (error) fail(ErrorKind::io, "[run folder] cannot read {}: {}", folder.string(), error.message());
-  return false;
+  if (!config) return Content::nothing;
+  // A run opens its metrics first, so a lone config.yaml is somebody's own.
+  return metrics ? Content::start : Content::other;
 }
 
 /// A lock that is given back unless it is taken over.
@@ -104,12 +132,12 @@ std::pair<fs::path, int> take_default_folder(const std::string& name) {
   for (int number = 1; number <= 10000; ++number) {
     fs::path path = fs::path("runs") / (number == 1 ? name : name + "-" + std::to_string(number));
     std::error_code error;
-    if (fs::exists(path, error) && (!fs::is_directory(path, error) || is_taken(path))) continue;
+    if (fs::exists(path, error) && (!fs::is_directory(path, error) || look_into(path) != Content::nothing)) continue;
     make_folder(path);
     int lock = try_lock(path);
     if (lock == kHeld) continue;
     HeldLock held(lock);
-    if (!is_taken(path)) return {path, held.release()};
+    if (look_into(path) == Content::nothing) return {path, held.release()};
   }
   fail(ErrorKind::user, "[run folder] runs/{} and 9,999 folders after it are taken. choose one with run.dir=FOLDER",
        name);
@@ -124,7 +152,10 @@ RunFolder::RunFolder(fs::path path, int lock) try
 }
 
 RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)), metrics_(std::move(other.metrics_)) {}
+    : path_(std::move(other.path_)),
+      lock_(std::exchange(other.lock_, -1)),
+      metrics_(std::move(other.metrics_)),
+      began_before_(other.began_before_) {}
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) ::close(lock_);
@@ -133,6 +164,7 @@ RunFolder::~RunFolder() {
 RunFolder RunFolder::create(Config& config) {
   fs::path path = config.get_string("run.dir");
   int lock = -1;
+  bool began_before = false;
   if (path.empty()) {
     std::tie(path, lock) = take_default_folder(config.name());
   } else {
@@ -140,15 +172,19 @@ RunFolder RunFolder::create(Config& config) {
     lock = lock_within(path, config.get_seconds("run.lock_wait"));
     if (lock == kHeld) fail_held(path);
     HeldLock held(lock);
-    if (is_taken(path)) {
+    Content content = look_into(path);
+    if (content == Content::other) {
       throw config.error_at(
           "run.dir",
           "the folder is not empty. go on with that run by `reprise train --resume {}`, or choose another folder",
           path.string());
     }
+    began_before = content == Content::start;
+    remove_partial_files(path);
     lock = held.release();
   }
   RunFolder folder(path, lock);
+  folder.began_before_ = began_before;
   folder.write_config(config);
   return folder;
 }

@@ -19,7 +19,8 @@ class RunFolder {
  public:
   /// Makes the folder `run.dir` names and writes config.yaml. Where `run.dir` is empty: runs/NAME below the working
   /// folder, or runs/NAME-2, -3 and so on when that is taken; `config` then holds the name chosen. A folder that has
-  /// anything in it is refused.
+  /// anything in it is refused, but for that of a run that ended before its first checkpoint and its first line of
+  /// metrics: this run takes its place.
   static RunFolder create(Config& config);
 
   /// Opens the folder of an earlier run. `lock_wait` in seconds.
@@ -35,6 +36,8 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path file(const std::string& name) const { return path_ / name; }
   MetricsLog& metrics() { return metrics_; }
+  /// Whether create() took the place of a run that had left nothing.
+  bool began_before() const { return began_before_; }
 
   /// Replaces the file config.yaml; `run.dir` in it is this folder.
   void write_config(Config& config);
@@ -49,6 +52,7 @@ class RunFolder {
   std::filesystem::path path_;
   int lock_ = -1;
   MetricsLog metrics_;
+  bool began_before_ = false;
 };
 
 }  // namespace reprise

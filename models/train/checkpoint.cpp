@@ -55,11 +55,26 @@ void publish(const fs::path& folder, const std::string& target, const std::strin
     fs::copy_file(folder / target, partial, fs::copy_options::overwrite_existing, error);
   }
   if (!error) fs::rename(partial, folder / name, error);
-  if (error) fail(ErrorKind::io, "[checkpoint] cannot write {}: {}", (folder / name).string(), error.message());
+  if (error) {
+    std::error_code ignored;
+    fs::remove(partial, ignored);
+    fail(ErrorKind::io, "[checkpoint] cannot write {}: {}", (folder / name).string(), error.message());
+  }
   int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
   ::fsync(descriptor);
   ::close(descriptor);
+}
+
+/// A disk that has room for the tensors but not for the state leaves neither.
+void write_state(const fs::path& folder, std::int64_t step, const Json& state) {
+  try {
+    write_file_atomically(folder / state_file(step), json_pretty(state));
+  } catch (...) {
+    std::error_code error;
+    if (!fs::exists(folder / state_file(step), error)) fs::remove(folder / tensor_file(step), error);
+    throw;
+  }
 }
 
 /// Removes checkpoints other than the `kept` newest up to `step`, and those of later steps, which an earlier life of
@@ -118,7 +133,7 @@ void save_checkpoint(const fs::path& folder, std::int64_t step, const std::strin
       {{"format", "reprise-checkpoint/1"}, {"model.type", model}, {"step", std::to_string(step)}, {"hash", hash}});
   Json whole = {{"format", kFormat}, {"step", step}, {"model", model}, {"file", tensor_file(step)}, {"hash", hash}};
   if (state.is_object()) whole.update(state);
-  write_file_atomically(folder / state_file(step), json_pretty(whole));
+  write_state(folder, step, whole);
   publish(folder, state_file(step), "state.json");
   publish(folder, tensor_file(step), "checkpoint.safetensors");
   remove_old(folder, step, kept);

@@ -7,15 +7,18 @@
 #include "core/parallel.h"
 #include "models/eval/features.h"
 #include "models/run/run_folder.h"
+#include "models/train/budget.h"
 #include "models/train/checkpoint.h"
+#include "models/train/learning_rate.h"
+#include "models/train/make_plan.h"
 #include "models/train/method.h"
 #include "models/train/not_finite.h"
 #include "models/train/optimiser.h"
 #include "models/train/run_state.h"
-#include "models/train/learning_rate.h"
 #include "models/train/session.h"
 #include "models/train/step_planner.h"
 #include "models/train/summary.h"
+#include "ops/registry.h"
 
 namespace reprise {
 namespace {
@@ -34,12 +37,13 @@ struct Diverged {
 class TrainingRun {
  public:
   /// Sets everything up; the run folder comes later, so that a mistake leaves none behind.
-  TrainingRun(const Config& config, Progress& progress)
+  TrainingRun(const Config& config, StepPlanner& planner, const MadePlan& made, Progress& progress)
       : config_(config),
         progress_(progress),
         session_(config),
         marks_(config, session_.model->segment_names()),
-        recompute_(config, marks_),
+        made_(made),
+        recompute_(config, marks_, made.plan),
         optimiser_(config, *session_.model, session_.memory),
         loader_(session_.data.train, loader_options(config, *session_.model), session_.memory.allocator(),
                 session_.memory.observer()),
@@ -48,7 +52,7 @@ class TrainingRun {
         schedule_(config, full_steps(),
                   static_cast<double>(loader_.batches_per_epoch()) / static_cast<double>(accumulate_)),
         tape_(session_.memory, {.guard = config.get_string("guard") == "on"}),
-        planner_(config) {
+        planner_(planner) {
     recompute_.install(tape_, session_.memory);
     if (const std::string& path = config.get_string("model.init"); !path.empty())
       load_initial(path, session_.model->tensors());
@@ -86,13 +90,14 @@ class TrainingRun {
   Progress& progress_;
   Session session_;
   SegmentMarks marks_;
+  const MadePlan& made_;
   RecomputeSetup recompute_;
   Optimiser optimiser_;
   Loader loader_;
   std::int64_t accumulate_, steps_;
   LearningRate schedule_;
   Tape tape_;
-  StepPlanner planner_;
+  StepPlanner& planner_;
   RunState state_;
   std::int64_t saved_step_ = -1;
   bool predicts_labels_ = false;
@@ -130,6 +135,11 @@ void TrainingRun::announce() {
                              session_.model_name(), session_.model->parameters().element_count(),
                              loader_.images_per_epoch(), data.origin, steps_,
                              config_.get_int("train.batch") * accumulate_, thread_count()));
+  if (folder_->began_before()) {
+    progress_.note(fmt::format(
+        "{} held a run that ended before its first checkpoint and first line of metrics; this one takes its place",
+        folder_->path().string()));
+  }
   progress_.note(fmt::format("run folder {}{}", folder_->path().string(),
                              state_.step > 0 ? fmt::format(", going on after step {}", state_.step) : std::string()));
   if (recompute_.unchecked()) {
@@ -257,6 +267,8 @@ TrainOutcome TrainingRun::finish() {
   SummaryInputs inputs{config_,
                        state_,
                        recompute_.method(),
+                       planner_.highest_peak(),
+                       made_.plan.get(),
                        steps_,
                        thread_count(),
                        hash_tensors(parameters),
@@ -273,6 +285,8 @@ TrainOutcome TrainingRun::finish() {
 
 TrainOutcome TrainingRun::go(RunFolder& folder, bool resumed) {
   folder_ = &folder;
+  if (made_.plan) folder.write_text(kPlanFile, to_json(*made_.plan));
+  if (made_.profile) folder.write_text(kProfileFile, to_json(*made_.profile));
   if (resumed) resume();
   announce();
   try {
@@ -292,10 +306,29 @@ TrainOutcome TrainingRun::go(RunFolder& folder, bool resumed) {
 
 }  // namespace
 
+namespace {
+
+/// The plan that an earlier part of the run went by, where it still fits; else a new one.
+MadePlan plan_of_run(const Config& config, const fs::path& resumed, Progress& progress) {
+  auto note = [&](const std::string& text) { progress.note(text); };
+  std::error_code error;
+  fs::path kept = resumed / kPlanFile;
+  if (resumed.empty() || !needs_plan(config) || !fs::exists(kept, error)) return make_plan(config, note);
+  if (auto plan = read_plan_if_it_fits(config, kept)) return {std::move(plan), std::nullopt};
+  return make_plan(config, note);
+}
+
+}  // namespace
+
 TrainOutcome train(Config& config, const TrainOptions& options) {
   return within_budget(config, [&] {
     Progress progress(options.progress, config.get_int("train.log_every"));
-    TrainingRun run(config, progress);
+    set_thread_count(thread_count_of(config));
+    register_builtin_ops();
+    MadePlan made = plan_of_run(config, options.resume, progress);
+    StepPlanner planner(config, made.plan);
+    check_budget(config, planner);
+    TrainingRun run(config, planner, made, progress);
     bool resumed = !options.resume.empty();
     RunFolder folder =
         resumed ? RunFolder::resume(options.resume, config.get_seconds("run.lock_wait")) : RunFolder::create(config);
@@ -318,7 +351,7 @@ TrainOutcome evaluate_run(const fs::path& folder, const Config& config, Progress
       progress.finish();
       for (const std::string& line : session.model->describe(figures)) progress.note(line);
       Json report = {{"step", (*saved)["step"]}, {"data", session.data.origin}};
-      report.update(figures);
+      if (figures.is_object()) report.update(figures);  // a model may have nothing to say
       write_eval(folder, report);
       return {Ending::finished, "", folder, std::move(report)};
     } catch (const EvaluationStopped&) {

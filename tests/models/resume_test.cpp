@@ -1,18 +1,12 @@
 // Resume is bitwise: a run that was killed or interrupted, and resumed, ends with the same bytes in every parameter and
 // state and the same deterministic fields of metrics.jsonl as one that never was.
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdlib>
 #include <random>
-#include <thread>
 
 #include "core/interrupt.h"
 #include "models/run/run_folder.h"
 #include "tests/models/tiny_run.h"
+#include "tests/support/program.h"
 
 namespace reprise {
 namespace {
@@ -22,43 +16,6 @@ using namespace reprise::testing;  // NOLINT
 // Everything that must come back: dropout's stream, the queue and its pointer, statistics, momentum, clipping.
 const std::vector<std::string> kFeatures = {"model.dropout=0.25",  "model.losses=2",  "train.accumulate=2",
                                             "train.clip_norm=1.0", "train.epochs=12", "train.log_every=3"};
-
-struct Child {
-  int code = -1;  // exit code, or 128 + signal
-  double seconds = 0;
-};
-
-/// Runs the program; after `kill_after` seconds (if not negative) it gets `signal`.
-Child run_program(std::vector<std::string> arguments, double kill_after = -1, int signal = SIGKILL) {
-  auto start = std::chrono::steady_clock::now();
-  pid_t child = ::fork();
-  if (child == 0) {
-    int null = ::open("/dev/null", O_RDWR);
-    ::dup2(null, 0), ::dup2(null, 1), ::dup2(null, 2);
-    std::vector<char*> words;
-    std::string program = REPRISE_BINARY;
-    words.push_back(program.data());
-    for (std::string& a : arguments) words.push_back(a.data());
-    words.push_back(nullptr);
-    ::execv(REPRISE_BINARY, words.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  if (kill_after >= 0) {
-    while (::waitpid(child, &status, WNOHANG) == 0) {
-      if (elapsed() >= kill_after) {
-        ::kill(child, signal);
-        ::waitpid(child, &status, 0);
-        break;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  } else {
-    ::waitpid(child, &status, 0);
-  }
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), elapsed()};
-}
 
 int kills_wanted() {
   if (std::getenv("REPRISE_SOAK")) return 1000;

@@ -64,7 +64,7 @@ TEST_F(RunFolderTest, LeavesTheResolvedConfiguration) {
 
 TEST_F(RunFolderTest, AFolderOfAnotherRunIsRefusedAndUntouched) {
   Config config = config_for(root_ / "run");
-  { RunFolder folder = RunFolder::create(config); }
+  { RunFolder::create(config).metrics().append({{"step", 1}}); }
   std::string before = read(root_ / "run" / "config.yaml");
   Config second = config_for(root_ / "run");
   Error error = error_of([&] { RunFolder::create(second); });
@@ -72,6 +72,31 @@ TEST_F(RunFolderTest, AFolderOfAnotherRunIsRefusedAndUntouched) {
   EXPECT_NE(error.message().find("--resume"), std::string::npos) << error.what();
   EXPECT_EQ(read(root_ / "run" / "config.yaml"), before);
   EXPECT_NO_THROW(RunFolder::resume(root_ / "run"));
+}
+
+TEST_F(RunFolderTest, ARunThatLeftNothingIsReplacedAndItSaysSo) {
+  Config config = config_for(root_ / "run"), second = config_for(root_ / "run");
+  { EXPECT_FALSE(RunFolder::create(config).began_before()); }
+  write(root_ / "run" / "checkpoint-00000001.safetensors.partial", "half");
+  second.set("seed", std::int64_t{99}, "test");
+  {
+    RunFolder folder = RunFolder::create(second);
+    EXPECT_TRUE(folder.began_before());
+    EXPECT_EQ(RunFolder::read_config(root_ / "run").get_int("seed"), 99);
+    EXPECT_FALSE(fs::exists(root_ / "run" / "checkpoint-00000001.safetensors.partial"));
+    EXPECT_EQ(error_of([&] { RunFolder::create(config); }).kind(), ErrorKind::user) << "the lock holds it";
+  }
+}
+
+TEST_F(RunFolderTest, WhatMayBeSomebodysOwnIsNoRunThatLeftNothing) {
+  for (const char* name : {"config.yaml", "state.json", "checkpoint-00000001.safetensors", "notes.partial"}) {
+    fs::create_directories(root_ / "own");
+    write(root_ / "own" / name, "seed: 1\n");
+    Config config = config_for(root_ / "own");
+    EXPECT_EQ(exit_code(error_of([&] { RunFolder::create(config); }).kind()), 2) << name;
+    EXPECT_EQ(read(root_ / "own" / name), "seed: 1\n");
+    fs::remove_all(root_ / "own");
+  }
 }
 
 TEST_F(RunFolderTest, WithoutAFolderTheNextFreeNameIsTaken) {

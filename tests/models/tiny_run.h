@@ -13,6 +13,7 @@
 
 #include "models/run/json_text.h"
 #include "models/train/trainer.h"
+#include "tests/support/text.h"
 
 namespace reprise::testing {
 
@@ -107,7 +108,5 @@ std::string error_of(Body&& body, ErrorKind* kind = nullptr) {
   }
   return "";
 }
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace reprise::testing

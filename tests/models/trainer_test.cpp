@@ -52,7 +52,8 @@ TEST(Trainer, OptionsByPatternChangeMemoryNotBytes) {
                         {"recompute.method=region", "recompute.options={'layer*': retain, stem: retain}"})
                    .summary;
   EXPECT_EQ(region["hash"], mixed["hash"]);
-  EXPECT_NE(mixed["memory"]["peak_bytes"], region["memory"]["peak_bytes"]);  // which is larger depends on the workspace of kernels
+  EXPECT_NE(mixed["memory"]["peak_bytes"],
+            region["memory"]["peak_bytes"]);  // which is larger depends on the workspace of kernels
 }
 
 TEST(Trainer, GuardFindsNothingInTheModels) {
@@ -118,8 +119,51 @@ TEST(Trainer, ABudgetIsKeptOrNamed) {
   std::string budget = std::to_string(peak - 64);
   std::string text = error_of([&] { run_tiny(kTinyQueue, folder / "less", {"memory.budget=" + budget}); }, &kind);
   EXPECT_EQ(kind, ErrorKind::config) << text;
-  EXPECT_TRUE(contains(text, budget + " bytes")) << text;
+  EXPECT_TRUE(contains(text, "got " + budget + " bytes")) << text;
   EXPECT_TRUE(contains(text, "memory.budget")) << text;
+}
+
+TEST(Trainer, ABudgetTooSmallForTheFirstStepIsNamedBeforeAFolderIsMade) {
+  ScratchFolder folder;
+  for (const std::vector<std::string>& variant :
+       std::vector<std::vector<std::string>>{{},
+                                             {"model.losses=2", "train.accumulate=2", "data.prefetch=3"},
+                                             {"recompute.method=region", "train.optimiser=adamw", "data.prefetch=2"},
+                                             {"recompute.method=whole", "model.queue.layout=shift"}}) {
+    std::int64_t peak = run_tiny(kTinyQueue, folder / "free", variant).summary["memory"]["peak_bytes"];
+    fs::remove_all(folder / "free");
+    auto with_budget = [&](std::int64_t bytes) {
+      std::vector<std::string> all = variant;
+      all.push_back("memory.budget=" + std::to_string(bytes));
+      return all;
+    };
+    run_tiny(kTinyQueue, folder / "fits", with_budget(peak));
+    fs::remove_all(folder / "fits");
+    for (std::int64_t less : {peak - 64, std::int64_t{64}}) {
+      ErrorKind kind = ErrorKind::internal;
+      std::string text = error_of([&] { run_tiny(kTinyQueue, folder / "run", with_budget(less)); }, &kind);
+      EXPECT_EQ(kind, ErrorKind::config) << text;
+      EXPECT_TRUE(contains(
+          text, fmt::format("expected at least {} bytes, the peak of the first step, got {} bytes", peak, less)))
+          << text;
+      EXPECT_TRUE(contains(text, "largest at the peak: ") && contains(text, "activations ")) << text;
+      EXPECT_TRUE(contains(text, "smaller train.batch")) << text;
+      EXPECT_EQ(contains(text, "recompute.method="), variant.empty() || variant[0] == "model.losses=2") << text;
+      EXPECT_FALSE(fs::exists(folder / "run")) << text;
+    }
+  }
+}
+
+TEST(Trainer, ARunThatLeftNothingGivesItsFolderToTheNext) {
+  ScratchFolder folder;
+  Config bad = tiny_config(kTinyClassifier, folder / "run", {"train.lr=1e36", "train.warmup_steps=0"});
+  TrainOutcome outcome = train(bad, {.resume = {}, .progress = ProgressMode::quiet});
+  ASSERT_EQ(outcome.ending, Ending::diverged);
+  ASSERT_TRUE(contains(outcome.message, "there is no checkpoint yet")) << outcome.message;
+  ASSERT_TRUE(fs::exists(folder / "run" / "config.yaml"));
+  run_tiny(kTinyClassifier, folder / "run");
+  EXPECT_EQ(RunFolder::read_config(folder / "run").get_real("train.lr"), 0.05);
+  EXPECT_TRUE(contains(error_of([&] { run_tiny(kTinyClassifier, folder / "run"); }), "the folder is not empty"));
 }
 
 TEST(Trainer, MistakesLeaveNoFolderBehind) {

@@ -1,36 +1,21 @@
 // `reprise bench`: every bench runs, writes its figures, and says clearly what a peer lacks; the statistics behind it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "tests/support/program.h"
 #include "tools/bench/report.h"
 
 namespace reprise::bench {
 namespace {
 
-struct Outcome {
-  int code = -1;
-  std::string text;
-};
+using testing::Outcome;
 
-Outcome reprise_bench(const std::string& arguments) {
-  Outcome outcome;
-  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' bench " + arguments + " 2>&1").c_str(), "r");
-  if (!pipe) return outcome;
-  std::array<char, 4096> buffer;
-  for (std::size_t got; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    outcome.text.append(buffer.data(), got);
-  int status = ::pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
+Outcome reprise_bench(const std::string& arguments) { return testing::reprise("bench " + arguments); }
 
 class TemporaryFolder {
  public:

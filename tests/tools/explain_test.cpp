@@ -1,35 +1,18 @@
 // `reprise explain` and `reprise contract` as a person and a script meet them.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/program.h"
+
+namespace reprise {
 namespace {
 
-struct Outcome {
-  int code = -1;
-  std::string text;
-};
-
-Outcome reprise(const std::string& arguments) {
-  Outcome outcome;
-  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' " + arguments + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> buffer;
-  std::size_t got = 0;
-  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) outcome.text.append(buffer.data(), got);
-  int status = ::pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-  return outcome;
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using namespace reprise::testing;  // NOLINT
 
 const std::string kDemo =
     std::string("'") + REPRISE_SOURCE_DIR + "/configs/cifar100_dense_queue.yaml' recompute.method=region ";
@@ -113,3 +96,4 @@ TEST_F(Verbs, MistakesWithDocumentsExitTwoAndSayWhatTheyAre) {
 }
 
 }  // namespace
+}  // namespace reprise

@@ -1,36 +1,19 @@
 // `reprise ops` as a person meets it: the table, one op, JSON that a script can read, and the choice of a kernel.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "autograd/op.h"
 #include "ops/registry.h"
+#include "tests/support/program.h"
 
 namespace reprise {
 namespace {
 
-struct Outcome {
-  int code = -1;
-  std::string text;
-};
+using namespace reprise::testing;  // NOLINT
 
-Outcome ops(const std::string& arguments) {
-  Outcome outcome;
-  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' ops " + arguments + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> buffer;
-  std::size_t got = 0;
-  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) outcome.text.append(buffer.data(), got);
-  int status = ::pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-  return outcome;
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+Outcome ops(const std::string& arguments) { return testing::reprise("ops " + arguments); }
 
 TEST(OpsVerb, TheTableHasEveryRegisteredOp) {
   register_builtin_ops();

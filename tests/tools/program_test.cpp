@@ -1,35 +1,17 @@
 // The built program as a person meets it: exit codes, messages, help, interruption.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "tests/support/program.h"
+
+namespace reprise {
 namespace {
 
-struct Outcome {
-  int code = -1;
-  std::string text;  // standard output and error together
-};
-
-/// Runs `REPRISE_BINARY arguments` by the shell.
-Outcome reprise(const std::string& arguments, const std::string& redirection = "2>&1") {
-  Outcome outcome;
-  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' " + arguments + " " + redirection).c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> buffer;
-  std::size_t got = 0;
-  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) outcome.text.append(buffer.data(), got);
-  int status = ::pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using namespace reprise::testing;  // NOLINT
 
 const std::string kDemo = std::string("'") + REPRISE_SOURCE_DIR + "/configs/cifar100_dense_queue.yaml'";
 
@@ -105,3 +87,4 @@ TEST(Program, OutputThatIsLostIsAFailure) {
 }
 
 }  // namespace
+}  // namespace reprise

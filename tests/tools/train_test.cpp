@@ -1,37 +1,20 @@
 // `reprise train` and `reprise eval` as a person meets them: exit codes, messages, files. What training computes is
 // tested in tests/models.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "tests/support/program.h"
+
+namespace reprise {
 namespace {
 
+using namespace reprise::testing;  // NOLINT
+
 namespace fs = std::filesystem;
-
-struct Outcome {
-  int code = -1;
-  std::string text;  // standard output and error together
-};
-
-Outcome reprise(const std::string& arguments) {
-  Outcome outcome;
-  std::FILE* pipe = ::popen((std::string("'") + REPRISE_BINARY + "' " + arguments + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> buffer;
-  std::size_t got = 0;
-  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) outcome.text.append(buffer.data(), got);
-  int status = ::pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 class TrainVerb : public ::testing::Test {
  protected:
@@ -74,6 +57,13 @@ TEST_F(TrainVerb, TrainsProbesAndLeavesARunFolder) {
   EXPECT_EQ(reprise("train " + path("tiny.yaml") + " --resume " + path("run")).code, 2);
 }
 
+TEST_F(TrainVerb, EvalOfARunWithoutAProbeSaysSo) {
+  ASSERT_EQ(train("run", "probe.epochs=0 train.max_steps=1").code, 0);
+  Outcome eval = reprise("eval " + path("run"));
+  EXPECT_EQ(eval.code, 0) << eval.text;
+  EXPECT_PRED2(contains, eval.text, "probe: none");
+}
+
 TEST_F(TrainVerb, QuietPrintsNothingButTheControlAlwaysWarns) {
   Outcome quiet = train("a", "--quiet");
   EXPECT_EQ(quiet.code, 0);
@@ -89,7 +79,9 @@ TEST_F(TrainVerb, MistakesExitTwoAndALossThatIsNotFiniteExitsOne) {
   EXPECT_PRED2(contains, planned.text, "this build offers retain, whole and region");
   Outcome budget = train("b", "memory.budget=100KiB");
   EXPECT_EQ(budget.code, 2);
-  EXPECT_PRED2(contains, budget.text, "102400 bytes");
+  EXPECT_PRED2(contains, budget.text, "too small for this run: expected at least ");
+  EXPECT_PRED2(contains, budget.text, "got 102400 bytes");
+  EXPECT_FALSE(fs::exists(folder_ / "b")) << "a run that cannot begin leaves no folder";
   EXPECT_EQ(reprise("train --resume " + path("nothing")).code, 2);
   EXPECT_EQ(reprise("eval " + path("nothing")).code, 2);
   Outcome data = train("c", "data.path=" + path("nothing"));
@@ -98,6 +90,10 @@ TEST_F(TrainVerb, MistakesExitTwoAndALossThatIsNotFiniteExitsOne) {
   Outcome infinite = train("d", "train.lr=1e36 train.warmup_steps=0");
   EXPECT_EQ(infinite.code, 1) << infinite.text;
   EXPECT_PRED2(contains, infinite.text, "the first op whose output is not finite is ");
+  Outcome next = train("d");
+  EXPECT_EQ(next.code, 0) << next.text;
+  EXPECT_PRED2(contains, next.text, "held a run that ended before its first checkpoint");
 }
 
 }  // namespace
+}  // namespace reprise
