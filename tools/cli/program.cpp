@@ -1,5 +1,6 @@
 #include "tools/cli/program.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -45,7 +46,8 @@ void build(Program& program) {
   for (const Verb& verb : program.verbs) {
     CLI::App* command = program.app.add_subcommand(verb.name, verb.summary);
     command->footer(verb.help);
-    program.actions.push_back(verb.setup(*command));
+    Command options(*command);
+    program.actions.push_back(verb.setup(options));
     program.commands.push_back(command);
   }
 }

@@ -29,10 +29,10 @@ std::vector<OverrideText> number_as_typed(const std::vector<std::string>& words)
   return numbered;
 }
 
-void ConfigArguments::add_to(CLI::App& app) {
+void ConfigArguments::add_to(Command& app) {
   app.add_option("config", words_, "a YAML file, then key=value to change keys (~key: back to its default)")
-      ->option_text("[CONFIG] [key=value...]")
-      ->expected(0, -1);
+      .option_text("[CONFIG] [key=value...]")
+      .expected(0, -1);
 }
 
 bool ConfigArguments::starts_with_file() const {

@@ -2,12 +2,12 @@
 // NAME_verb(), and has one line in tools/verbs/table.cpp.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "models/config/config.h"
+#include "tools/cli/command.h"
 
 namespace reprise {
 
@@ -19,7 +19,7 @@ struct Verb {
   std::string summary;  // one line, for the list of verbs
   std::string help;     // what it does, and an example that works
   /// Declares options and says what to run. Options live in an object that the action shares.
-  std::function<VerbAction(CLI::App& app)> setup;
+  std::function<VerbAction(Command& app)> setup;
 };
 
 /// All verbs, in the order they are listed.
@@ -28,7 +28,7 @@ std::vector<Verb> all_verbs();
 /// The positional arguments [CONFIG] [key=value...] that verbs on a configuration take.
 class ConfigArguments {
  public:
-  void add_to(CLI::App& app);
+  void add_to(Command& app);
   /// Empty when no file was given: all defaults.
   std::string file() const;
   /// Numbered as typed.

@@ -83,32 +83,32 @@ int run(Options& options) {
 
 Verb bench_verb() {
   return {"bench", "measure ops, steps, replay, optimisers, augmentation and start-up", kHelp,
-          [](CLI::App& app) -> VerbAction {
+          [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             app.add_option("what", options->what, "ops, step, replay, optim, loader or startup")
-                ->option_text("BENCH")
-                ->required();
-            app.add_option("--threads", options->bench.threads, "threads of the pool (1)")->option_text("N");
+                .option_text("BENCH")
+                .required();
+            app.add_option("--threads", options->bench.threads, "threads of the pool (1)").option_text("N");
             app.add_option("--rounds", options->bench.rounds, "rounds; the default is the bench's own, at least 10")
-                ->option_text("N")
-                ->check(CLI::Range(1, 100000));
+                .option_text("N")
+                .range(1, 100000);
             app.add_option("--preset", options->bench.preset, "encoder of a step: small or resnet18")
-                ->option_text("NAME")
-                ->check(CLI::IsMember({"small", "resnet18"}));
+                .option_text("NAME")
+                .one_of({"small", "resnet18"});
             app.add_option("--batch", options->bench.batch, "images of a step; the default is the preset's")
-                ->option_text("N")
-                ->check(CLI::Range(1, 1 << 20));
+                .option_text("N")
+                .range(1, 1 << 20);
             app.add_option("--peer", options->bench.peer.python,
                            "a Python with torch: measure the peer too, taking turns")
-                ->option_text("PYTHON");
+                .option_text("PYTHON");
             app.add_option("--peers", options->peers, "folder of the peer's scripts ($REPRISE_SHARED/peers)")
-                ->option_text("DIR");
+                .option_text("DIR");
             app.add_option("--json", options->json, "also write the figures, with every sample, to this file")
-                ->option_text("OUT");
+                .option_text("OUT");
             app.add_flag("--quick", options->bench.quick,
                          "tiny sizes, few rounds: shows that it works, the figures mean nothing");
-            app.add_option("--memory-of", options->memory_of)->group("");  // a child of `bench step`
-            app.add_flag("--first-step", options->first_step)->group("");  // a child of `bench startup`
+            app.add_option("--memory-of", options->memory_of).hidden();  // a child of `bench step`
+            app.add_flag("--first-step", options->first_step).hidden();  // a child of `bench startup`
             return [options] { return run(*options); };
           }};
 }

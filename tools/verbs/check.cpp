@@ -62,7 +62,7 @@ int run(const Options& given) {
 }  // namespace
 
 Verb check_verb() {
-  return {"check", "compare training with and without recomputation, byte for byte", kHelp, [](CLI::App& app) -> VerbAction {
+  return {"check", "compare training with and without recomputation, byte for byte", kHelp, [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
             app.add_option("--steps", options->check.steps, "steps per method (3)");

@@ -49,7 +49,7 @@ int run(const Options& options) {
 }  // namespace
 
 Verb config_verb() {
-  return {"config", "print the resolved configuration, or explain every key", kHelp, [](CLI::App& app) -> VerbAction {
+  return {"config", "print the resolved configuration, or explain every key", kHelp, [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
             app.add_flag("--reference", options->reference, "explain every key");

@@ -76,15 +76,15 @@ int run(const Options& options) {
 
 Verb conform_verb() {
   return {
-      "conform", "run conformance programs under each method", kHelp, [](CLI::App& app) -> VerbAction {
+      "conform", "run conformance programs under each method", kHelp, [](Command& app) -> VerbAction {
         auto options = std::make_shared<Options>();
         app.add_option("paths", options->paths, "program files, or folders of them")
-            ->option_text("FILE_OR_FOLDER...")
-            ->required();
+            .option_text("FILE_OR_FOLDER...")
+            .required();
         app.add_option("--method", options->methods, "methods, separated by commas (retain,whole,region,mixed)")
-            ->option_text("M[,M...]");
-        app.add_option("--jsonl", options->jsonl, "write one result line per program and method")->option_text("OUT");
-        app.add_option("--seed", options->seed, "seed of method mixed (1)")->option_text("N");
+            .option_text("M[,M...]");
+        app.add_option("--jsonl", options->jsonl, "write one result line per program and method").option_text("OUT");
+        app.add_option("--seed", options->seed, "seed of method mixed (1)").option_text("N");
         app.add_flag("--quiet", options->quiet, "print only programs that are not fine, and the counts");
         return [options] { return run(*options); };
       }};

@@ -75,13 +75,13 @@ int run(const Options& options) {
 
 Verb contract_verb() {
   return {"contract", "write the replay contracts of a run, or compare two of them", kHelp,
-          [](CLI::App& app) -> VerbAction {
+          [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
-            app.add_option("-o,--output", options->output, "the file to write (standard output)")->option_text("FILE");
+            app.add_option("-o,--output", options->output, "the file to write (standard output)").option_text("FILE");
             app.add_option("--diff", options->diff, "say what changed between two documents")
-                ->option_text("A B")
-                ->expected(2);
+                .option_text("A B")
+                .expected(2);
             app.add_flag("--all", options->all, "with --diff: list every difference");
             return [options] { return run(*options); };
           }};

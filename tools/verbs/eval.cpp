@@ -37,12 +37,12 @@ int run(const Options& options) {
 }  // namespace
 
 Verb eval_verb() {
-  return {"eval", "evaluate the newest checkpoint of a run", kHelp, [](CLI::App& app) -> VerbAction {
+  return {"eval", "evaluate the newest checkpoint of a run", kHelp, [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
-            app.add_option("run", options->folder, "the folder of a run")->option_text("RUN")->required();
+            app.add_option("run", options->folder, "the folder of a run").option_text("RUN").required();
             app.add_option("overrides", options->overrides, "key=value to change keys")
-                ->option_text("[key=value...]")
-                ->expected(0, -1);
+                .option_text("[key=value...]")
+                .expected(0, -1);
             app.add_flag("--quiet", options->quiet, "print nothing but errors");
             return [options] { return run(*options); };
           }};

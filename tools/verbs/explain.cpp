@@ -46,7 +46,7 @@ int run(const Options& options) {
 
 Verb explain_verb() {
   return {"explain", "show what each segment keeps, replays, owes and has preserved", kHelp,
-          [](CLI::App& app) -> VerbAction {
+          [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
             app.add_flag("--json", options->json, "as JSON");

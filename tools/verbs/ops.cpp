@@ -286,10 +286,10 @@ int run(const Options& options) {
 
 Verb ops_verb() {
   return {"ops", "list the ops and their contracts, or explain the choice of a kernel", kHelp,
-          [](CLI::App& app) -> VerbAction {
+          [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             app.add_option("words", options->words, "an op; with --why its operands too")
-                ->option_text("[NAME] [operand=extents...]");
+                .option_text("[NAME] [operand=extents...]");
             app.add_flag("--json", options->json, "as JSON");
             app.add_flag("--why", options->why, "which implementation runs these operands, and why not the others");
             return [options] { return run(*options); };

@@ -56,10 +56,10 @@ int run(const Options& options) {
 }  // namespace
 
 Verb train_verb() {
-  return {"train", "train a model and leave a run folder", kHelp, [](CLI::App& app) -> VerbAction {
+  return {"train", "train a model and leave a run folder", kHelp, [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
-            app.add_option("--resume", options->resume, "go on with the run in this folder")->option_text("RUN");
+            app.add_option("--resume", options->resume, "go on with the run in this folder").option_text("RUN");
             app.add_flag("--quiet", options->quiet, "print nothing but errors");
             return [options] { return run(*options); };
           }};
