@@ -141,6 +141,7 @@ void BackwardEngine::visit(std::uint32_t index) {
   } else if (segment != kNone && data_.segments[segment].replayable()) {
     enter_segment(segment);  // goes on after a failure; nothing to do otherwise
   }
+  if (segment == kNone) restore_operands(data_.nodes[index]);
   if (has_gradient(data_.nodes[index])) differentiate(index);
   consume(index);
 }
@@ -151,11 +152,21 @@ void BackwardEngine::enter_segment(std::uint32_t segment) {
   SegmentInstance& instance = data_.segments[segment];
   if (instance.replaying && instance.replay_next == instance.needed.size()) return;
   try {
+    if (instance.option.run != 0) tape_.replayer()->restore_run(tape_, segment);
     tape_.replayer()->replay(tape_, segment);
   } catch (Error& error) {
     error.add_context(fmt::format("while replaying segment {} ({})", segment, data_.segments[segment].name));
     throw;
   }
+}
+
+/// A node between the segments of a run may be the first to ask for a value that the run has let go of.
+void BackwardEngine::restore_operands(const NodeRecord& node) {
+  for_each_bit(node.owed_operands, [&](int i) {
+    const OperandRecord& operand = data_.operands[node.first_operand + i];
+    if (operand.kind != OperandKind::value || !data_.values[operand.value].let_go) return;
+    tape_.replayer()->restore_run(tape_, data_.values[operand.value].segment);
+  });
 }
 
 void BackwardEngine::leave_segment() {
@@ -245,6 +256,8 @@ void Tape::abandon_backward() {
   for (SegmentInstance& instance : data_.segments) {
     instance.replaying = false;
     instance.replay_next = 0;
+    instance.run_counted = false;
+    instance.run_next = 0;
   }
   state = BackwardState{};
 }

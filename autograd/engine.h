@@ -30,6 +30,7 @@ class BackwardEngine {
   void differentiate(std::uint32_t index);
   void consume(std::uint32_t index) noexcept;
   void enter_segment(std::uint32_t segment);
+  void restore_operands(const NodeRecord& node);
   void leave_segment();
   void end_replay(std::uint32_t segment) noexcept;
   void finish_leaves(std::uint32_t lowest_left);

@@ -36,6 +36,7 @@ struct ValueRecord {
   Handle* handle = nullptr;
   bool requires_grad = false;
   bool overwritten = false;        // an in-place write has replaced it
+  bool let_go = false;             // owed, and without bytes until its run is restored
 };
 
 enum class OperandKind : std::uint8_t { absent, value, leaf, state };
@@ -74,6 +75,8 @@ enum class ValueOption : std::uint8_t { retain, replay };
 struct SegmentOption {
   ValueOption values = ValueOption::retain;
   StateOption state = StateOption::whole;
+  std::uint32_t run = 0;  // neighbours of one number, not 0, are a two-level run (see SegmentInstance)
+  bool run_ends = false;  // this is the last of its run
 };
 
 /// Chooses the option of each outermost segment instance when it begins.
@@ -82,6 +85,11 @@ class SegmentPolicy {
   virtual ~SegmentPolicy() = default;
   virtual SegmentOption choose(const char* name, std::uint32_t instance) = 0;
 };
+
+// Note on two-level runs. Of neighbouring replayed segments in one run, the values that pass between them are let go of
+// when the last has closed. Before the backward enters any of them, the run is restored: its segments but the last are
+// replayed once, keeping only those values; then each is replayed again when its turn comes. So between forward and
+// backward a run holds no more than what goes into it.
 
 struct SegmentInstance {
   const char* name = "";              // interned
@@ -95,6 +103,10 @@ struct SegmentInstance {
   std::vector<std::string> context;   // what the replayer noted of its surroundings in forward
   std::uint32_t replay_next = 0;      // in `needed`: where the replay under way stands
   bool replaying = false;             // its replayed values are bound
+  std::vector<std::uint32_t> run_needed;  // nodes that restoring its run replays, ascending; empty once that is done
+  std::vector<ValueId> let_go;        // outputs that its run has let go of and must restore
+  std::uint32_t run_next = 0;         // in `run_needed`
+  bool run_counted = false;           // its restoration is under way
   bool replayable() const { return option.values == ValueOption::replay; }
 };
 

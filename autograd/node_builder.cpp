@@ -338,7 +338,6 @@ void NodeBuilder::plan_updates() {
 }
 
 void NodeBuilder::announce() {
-  Writer writer{op_.name, static_cast<std::int64_t>(data_.nodes.size())};
   for (int u = 0; u < node_.updates; ++u) {
     const auto& plan = scratch_.updates[u];
     const OperandRecord& operand = record(node_.inputs + u);
@@ -346,7 +345,9 @@ void NodeBuilder::announce() {
   }
   for (int u = 0; u < node_.updates; ++u) {
     const auto& plan = scratch_.updates[u];
-    if (!plan.fresh) plan.tensor.storage().announce(scratch_.regions[node_.inputs + u], writer);
+    if (plan.fresh) continue;
+    Writer writer{op_.name, static_cast<std::int64_t>(data_.nodes.size()), preserve_by(choice_, u)};
+    plan.tensor.storage().announce(scratch_.regions[node_.inputs + u], writer);
   }
 }
 

@@ -102,6 +102,7 @@ class NodeBuilder final : public InferContext {
   NodeRecord node_;
   std::int64_t draw_count_ = 0;
   const ScheduledNode* planned_ = nullptr;  // what this node is by the schedule that the tape follows
+  NodeChoice choice_;
 };
 
 }  // namespace reprise

@@ -50,8 +50,8 @@ void NodeBuilder::commit_result(int index, const Tensor& tensor, ValueId root) {
     value.next_alias = data_.values[root].next_alias;
     data_.values[root].next_alias = id;
   }
-  bool decision = info_.decisions >> index & 1;
-  if (decision && replayable()) {
+  bool stays = (info_.decisions | choice_.kept_results) >> index & 1;
+  if (stays && replayable()) {
     owe_value(data_, id);
     data_.segments[node_.segment].kept.push_back(id);
   }

@@ -34,8 +34,11 @@ std::uint64_t NodeBuilder::signature() const {
 void NodeBuilder::meet_schedule() {
   if (tape_.memory().is_dry()) node_.signature = signature();
   if (!tape_.schedule() || data_.backward.active) return;  // hooks may record what they like
-  const std::vector<ScheduledNode>& nodes = tape_.schedule()->nodes;
   std::size_t index = data_.nodes.size();
+  const Schedule& schedule = *tape_.schedule();
+  if (index < schedule.choices.size()) choice_ = schedule.choices[index];
+  if (schedule.draft) return;
+  const std::vector<ScheduledNode>& nodes = schedule.nodes;
   const char* expected = index < nodes.size() ? nodes[index].op->name : "the end of the forward";
   if (index < nodes.size() && nodes[index].op == &op_ && (nodes[index].signature == signature() || !tape_.schedule()->exact)) {
     planned_ = &nodes[index];

@@ -17,6 +17,9 @@ class Replayer {
   /// Runs what is still to be run of the needed nodes of instance `segment` and binds their values. After an error the
   /// call may be made again and goes on with the node that failed; states and streams have not moved.
   virtual void replay(Tape& tape, std::uint32_t segment) = 0;
+  /// Gives back the values that the run of instance `segment` has let go of, if that was not done. May be called again
+  /// after an error, as replay().
+  virtual void restore_run(Tape& tape, std::uint32_t segment) = 0;
 };
 
 }  // namespace reprise

@@ -29,8 +29,22 @@ struct Trail {
   friend bool operator==(const Trail&, const Trail&) = default;
 };
 
+/// What a plan says of one node, besides the option of its segment.
+struct NodeChoice {
+  Mask kept_results = 0;            // kept though its segment is replayed
+  Mask whole_updates = 0;           // reads whose bytes this update is the first to overwrite: copied whole,
+  Mask region_updates = 0;          // or by region; where neither bit is set, as the option of their segment says
+};
+
+inline PreserveBy preserve_by(const NodeChoice& choice, int update) {
+  if (choice.whole_updates >> update & 1) return PreserveBy::whole;
+  return choice.region_updates >> update & 1 ? PreserveBy::region : PreserveBy::as_asked;
+}
+
 struct Schedule {
   std::vector<ScheduledNode> nodes;
+  std::vector<NodeChoice> choices;  // per node, or empty
+  bool draft = false;               // being made: only the choices count
   Trail forward;                    // from the tape's first node to the backward
   Trail step;                       // to the end of the backward
   MeterSnapshot peak;               // of the dry step

@@ -59,4 +59,7 @@ auto segment(Tape& tape, std::string_view name, Body&& body) {
 /// that none of them needs. Called when a segment closes and after each backward that consumed some of its nodes.
 void update_needed(Tape& tape, std::uint32_t segment, bool closing);
 
+/// Lets go of the values that pass between the segments of the run that ends with `segment`.
+void close_run(Tape& tape, std::uint32_t segment);
+
 }  // namespace reprise

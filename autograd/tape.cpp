@@ -182,9 +182,10 @@ void Tape::end_segment(std::span<const ValueId> outputs) {
   instance.end_node = static_cast<std::uint32_t>(data_.nodes.size());
   instance.end_value = static_cast<ValueId>(data_.values.size());
   instance.outputs.assign(outputs.begin(), outputs.end());
-  instance.closed = true;
   if (instance.replayable()) replayer_->note_context(*this, index);
   update_needed(*this, index, true);
+  data_.segments[index].closed = true;
+  if (instance.option.run != 0 && instance.option.run_ends) close_run(*this, index);
 }
 
 void Tape::abort_segment() noexcept {

@@ -4,11 +4,14 @@
 
 namespace reprise {
 
-Schedule make_schedule(Tape& dry, const std::function<Value()>& forward) {
+Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices) {
   if (!dry.memory().is_dry()) fail(ErrorKind::internal, "[make_schedule] expected a tape on memory without bytes");
   Schedule schedule;
   schedule.exact = false;  // until it is whole: the second pass has nothing to be held against
+  schedule.choices = std::move(choices);
+  schedule.draft = true;
   dry.clear();
+  dry.follow(&schedule);
   {
     Value root = forward();
     for (const NodeRecord& node : dry.data().nodes) {
@@ -17,6 +20,7 @@ Schedule make_schedule(Tape& dry, const std::function<Value()>& forward) {
   }
   bool exact = !dry.data().data_dependent;
   dry.clear();
+  schedule.draft = false;
   Meter& meter = dry.memory().meter();
   meter.reset_peak();
   dry.follow(&schedule);

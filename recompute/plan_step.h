@@ -16,6 +16,7 @@ namespace reprise {
 
 /// `forward` records the forward of one step on `dry` and returns what is differentiated; it is called twice and must
 /// start from the same host state each time. `dry` is an empty tape on memory without bytes, with policy and replayer.
-Schedule make_schedule(Tape& dry, const std::function<Value()>& forward);
+/// `choices` is what a plan says of each node, or empty.
+Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices = {});
 
 }  // namespace reprise

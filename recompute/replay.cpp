@@ -1,5 +1,7 @@
 #include "recompute/replay.h"
 
+#include <algorithm>
+
 #include "autograd/array.h"
 #include "autograd/lifetime.h"
 #include "core/error.h"
@@ -161,6 +163,8 @@ void NodeReplay::allocate() {
 
 /// Bytes of values that this replay has made, that a formula still wants and that the in-place write will change.
 void NodeReplay::announce() {
+  const Schedule* schedule = tape_.schedule();
+  bool chosen = schedule && index_ < schedule->choices.size();
   for (int u = 0; u < node().updates; ++u) {
     if (!in_place_[u]) continue;
     const SegmentInstance& instance = data_.segments[node().segment];
@@ -173,7 +177,8 @@ void NodeReplay::announce() {
       value.replay_read = preserver_.owe(value.replay.storage(), value.replay.region(), instance.option.state,
                                          {instance.name, node().op->name, "result"});
     }
-    updated_[u].storage().announce(updated_[u].region(), Writer{node().op->name, index_});
+    PreserveBy by = chosen ? preserve_by(schedule->choices[index_], u) : PreserveBy::as_asked;
+    updated_[u].storage().announce(updated_[u].region(), Writer{node().op->name, index_, by});
   }
 }
 
@@ -237,7 +242,61 @@ void count_uses(TapeData& data, std::uint32_t segment) {
   }
 }
 
+/// Counts the uses of values in restoring a run: by nodes that it replays, and one for each value that it gives back.
+void count_run_uses(TapeData& data, const SegmentInstance& instance, std::uint32_t segment) {
+  for (ValueId v = instance.first_value; v < instance.end_value; ++v) data.values[v].replay_uses = 0;
+  for (std::uint32_t n : instance.run_needed) {
+    const NodeRecord& node = data.nodes[n];
+    for (int i = 0; i < node.inputs + node.updates; ++i) {
+      const OperandRecord& operand = data.operands[node.first_operand + i];
+      if (operand.kind != OperandKind::value) continue;
+      ValueRecord& value = data.values[operand.value];
+      if (value.segment == segment && !value.tensor.defined()) ++value.replay_uses;
+    }
+  }
+  for (ValueId v : instance.let_go) ++data.values[v].replay_uses;
+}
+
+/// Restores what one segment of a run has let go of.
+void restore(Tape& tape, std::uint32_t segment) {
+  TapeData& data = tape.data();
+  Preserver& preserver = tape.memory().preserver();
+  SegmentInstance& instance = data.segments[segment];
+  if (instance.let_go.empty()) return;
+  require_context_of(tape, segment);
+  if (!instance.run_counted) count_run_uses(data, instance, segment);
+  instance.run_counted = true;
+  for (; instance.run_next < instance.run_needed.size(); ++instance.run_next) {
+    NodeReplay(tape, instance.run_needed[instance.run_next]).run();
+  }
+  for (ValueId v : instance.let_go) {
+    ValueRecord& value = data.values[v];
+    value.let_go = false;
+    value.tensor = value.replay;
+  }
+  for (ValueId v = instance.first_value; v < instance.end_value; ++v) {
+    unbind_replay(data, preserver, v);
+    data.values[v].replay_uses = 0;
+  }
+  for (std::uint32_t n : instance.run_needed) {
+    bool again = std::binary_search(instance.needed.begin(), instance.needed.end(), n);
+    if (!again) drop_replay(data, preserver, data.nodes[n]);
+  }
+  instance.let_go.clear();
+  instance.run_needed.clear();
+  instance.run_counted = false;
+  instance.run_next = 0;
+}
+
 }  // namespace
+
+void TraceReplayer::restore_run(Tape& tape, std::uint32_t segment) {
+  const std::vector<SegmentInstance>& segments = tape.data().segments;
+  std::uint32_t run = segments[segment].option.run, first = segment;
+  if (run == 0) return;
+  while (first > 0 && segments[first - 1].option.run == run) --first;
+  for (std::uint32_t s = first; s < segments.size() && segments[s].option.run == run; ++s) restore(tape, s);
+}
 
 void TraceReplayer::note_context(Tape& tape, std::uint32_t segment) { note_context_of(tape, segment); }
 

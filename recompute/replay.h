@@ -17,6 +17,7 @@ class TraceReplayer final : public Replayer {
   void note_context(Tape& tape, std::uint32_t segment) override;
   /// Errors besides those of the nodes: replay, when the context (recompute/context.h) is not that of the forward.
   void replay(Tape& tape, std::uint32_t segment) override;
+  void restore_run(Tape& tape, std::uint32_t segment) override;
   /// How often each instance was replayed from its start, by instance; for tests and conform.
   const std::vector<int>& replays() const { return replays_; }
 

@@ -78,10 +78,16 @@ std::vector<Key> memory_keys() {
                  {"retain", "whole", "region", "retain+whole", "retain+region", "whole+region", "joint", "unchecked"},
                  "which options a segment may take; unchecked replays against whatever bytes are there and preserves "
                  "nothing, so its gradients cannot be trusted"),
-      words_key("recompute.segments", {"none"}, {"blocks", "stages", "none"},
+      words_key("recompute.segments", {"blocks"}, {"blocks", "stages", "none"},
                 "how the forward is cut into segments: at each block, each stage, nowhere, or at the named ones"),
       map_key("recompute.options", {"retain", "whole", "region"},
               "options by pattern of segment names, such as {\"layer2.*\": retain, head: whole}"),
+      choice_key("recompute.granularity", "node", {"segment", "node"},
+                 "whether a planned method may keep single results of a replayed segment"),
+      text_key("recompute.plan", "", "a plan written by `reprise plan` to run under, instead of making one"),
+      text_key("recompute.profile", "",
+               "a profile written by `reprise plan` to plan with, instead of measuring one"),
+      integer_key("recompute.profile_steps", 5, at_least(1), "steps", "steps that a profile is measured on"),
       choice_key("guard", "off", {"off", "on"}, "check that every op does only what its contract declares (slow)"),
       integer_key("check.guard_batch", 4, at_least(1), "images", "batch of the guarded step of a check"),
   };

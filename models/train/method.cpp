@@ -31,16 +31,6 @@ class PatternPolicy final : public SegmentPolicy {
   std::vector<std::pair<std::string, SegmentOption>> patterns_;
 };
 
-void check_method(const Config& config) {
-  const std::string& method = config.get_string("recompute.method");
-  const Words known = {"retain", "whole", "region", "unchecked"};
-  if (std::find(known.begin(), known.end(), method) != known.end()) return;
-  throw config.error_at(
-      "recompute.method",
-      "this build offers retain, whole and region (and unchecked as the negative control). methods that choose "
-      "per segment need the planner, which it does not have");
-}
-
 void check_patterns(const Config& config, const SegmentMarks& marks) {
   for (const auto& [pattern, option] : config.get_map("recompute.options")) {
     bool fits = std::any_of(marks.marked().begin(), marks.marked().end(), [&p = pattern](const std::string& name) {
@@ -56,11 +46,23 @@ void check_patterns(const Config& config, const SegmentMarks& marks) {
 
 }  // namespace
 
-RecomputeSetup::RecomputeSetup(const Config& config, const SegmentMarks& marks)
-    : method_(config.get_string("recompute.method")) {
-  check_method(config);
+bool needs_plan(const Config& config) {
+  if (!config.get_string("recompute.plan").empty()) return true;
+  const Words fixed = {"retain", "whole", "region", "unchecked"};
+  return std::find(fixed.begin(), fixed.end(), config.get_string("recompute.method")) == fixed.end();
+}
+
+RecomputeSetup::RecomputeSetup(const Config& config, const SegmentMarks& marks, std::shared_ptr<const Plan> plan)
+    : method_(plan ? plan->method : config.get_string("recompute.method")) {
   check_patterns(config, marks);
-  policy_ = std::make_unique<PatternPolicy>(method_, config.get_map("recompute.options"));
+  if (plan || needs_plan(config)) {
+    if (plan) assignment_ = plan->assignment();
+    auto policy = std::make_unique<AssignmentPolicy>();
+    policy->assign(&assignment_);
+    policy_ = std::move(policy);
+  } else {
+    policy_ = std::make_unique<PatternPolicy>(method_, config.get_map("recompute.options"));
+  }
 }
 
 void RecomputeSetup::install(Tape& tape, Memory& memory) {

@@ -8,14 +8,19 @@
 #include "autograd/tape.h"
 #include "models/config/config.h"
 #include "models/layers/segment_marks.h"
+#include "recompute/planning/plan.h"
 #include "recompute/replay.h"
 
 namespace reprise {
 
+/// Whether the method chooses per segment, or a stored plan is named: then a plan is made or read before the run.
+bool needs_plan(const Config& config);
+
 class RecomputeSetup {
  public:
-  /// Errors (config): a method that needs a planner, a pattern that fits no segment.
-  RecomputeSetup(const Config& config, const SegmentMarks& marks);
+  /// `plan` is what a planned method has chosen (models/train/make_plan.h); without one its segments are retained.
+  /// Errors (config): a pattern that fits no segment.
+  RecomputeSetup(const Config& config, const SegmentMarks& marks, std::shared_ptr<const Plan> plan = nullptr);
 
   /// Gives the tape its policy and replayer, and the memory its mode of preservation. Both must not outlive this.
   void install(Tape& tape, Memory& memory);
@@ -25,6 +30,7 @@ class RecomputeSetup {
 
  private:
   std::string method_;
+  Assignment assignment_;
   std::unique_ptr<SegmentPolicy> policy_;
   TraceReplayer replayer_;
 };

@@ -75,6 +75,10 @@ Batch make_dry_batch(const Config& config, const TrainableModel& model, Memory& 
   return batch;
 }
 
+void name_storages(TrainableModel& model) {
+  for (const NamedTensor& named : model.tensors()) named.tensor.storage().set_name(named.name);
+}
+
 ModelSession::ModelSession(const Config& config) : config(config), memory(memory_options(config)) {
   model = make_ready(config);
   if (auto budget = config.get_bytes("memory.budget"); budget && *budget == 0) {

@@ -20,6 +20,9 @@ LoaderOptions loader_options(const Config& config, const TrainableModel& model);
 /// Tensors shaped as the loader's batches, for dry traces: never filled.
 Batch make_dry_batch(const Config& config, const TrainableModel& model, Memory& memory);
 
+/// Gives each parameter and buffer its checkpoint name in error texts, contracts and plans.
+void name_storages(TrainableModel& model);
+
 struct ModelSession {
   /// Sets the thread count and makes the model with its initial values. `config` outlives it. Errors: config, memory.
   explicit ModelSession(const Config& config);

@@ -7,32 +7,30 @@
 #include <memory>
 #include <vector>
 
-#include "models/train/method.h"
-#include "models/train/optimiser.h"
-#include "models/train/session.h"
-#include "recompute/plan_step.h"
+#include "models/train/dry_step.h"
 
 namespace reprise {
 
 class StepPlanner {
  public:
-  /// `config` outlives it. Errors: config.
-  explicit StepPlanner(const Config& config);
+  /// `config` outlives it; `plan` is what a planned method has chosen. Errors: config.
+  explicit StepPlanner(const Config& config, std::shared_ptr<const Plan> plan = nullptr);
 
   /// The schedule of a micro-batch that finds the model's host state (TrainableModel::host_state) as given. Valid until
-  /// the next call.
+  /// the next call. Its peak is that of the whole step.
   const Schedule& schedule(const std::vector<std::int64_t>& host_state);
+  /// The same for the host state of a run that begins.
+  const Schedule& first() { return schedule(step_.first_state()); }
+  /// The highest peak over all host states that a run from `host_state` on can reach.
+  std::int64_t worst_peak(const std::vector<std::int64_t>& host_state);
+  /// The highest peak of the schedules that were asked for.
+  std::int64_t highest_peak() const { return highest_peak_; }
 
  private:
-  const Config& config_;
-  Memory memory_;
-  std::unique_ptr<TrainableModel> model_;
-  SegmentMarks marks_;
-  RecomputeSetup recompute_;
-  Optimiser optimiser_;
-  Batch batch_;
-  Tape tape_;
+  DryStep step_;
+  std::shared_ptr<const Plan> plan_;
   std::map<std::vector<std::int64_t>, Schedule> schedules_;
+  std::int64_t highest_peak_ = 0;
 };
 
 }  // namespace reprise

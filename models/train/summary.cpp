@@ -27,7 +27,12 @@ Json make_summary(const SummaryInputs& in, const Json& figures) {
                        {"arena_bytes", state.peak.arena_bytes}};
   Bytes budget = in.config.get_bytes("memory.budget");
   summary["memory"]["budget_bytes"] = budget ? Json(*budget) : Json(nullptr);
-  summary["plan"] = {{"method", in.method}, {"predicted_peak_bytes", nullptr}};
+  summary["plan"] = {{"method", in.method}, {"predicted_peak_bytes", in.predicted_peak}};
+  if (in.plan) {
+    summary["plan"]["predicted_step_ms"] = static_cast<double>(in.plan->predicted_ns) * 1e-6;
+    summary["plan"]["lower_bound_ms"] = static_cast<double>(in.plan->lower_bound_ns) * 1e-6;
+    summary["plan"]["gap"] = in.plan->gap();
+  }
   summary["hash"] = {{"parameters", in.hash_parameters}, {"state", in.hash_state}};
   return summary;
 }

@@ -7,6 +7,7 @@
 
 #include "models/config/config.h"
 #include "models/train/run_state.h"
+#include "recompute/planning/plan.h"
 
 namespace reprise {
 
@@ -14,6 +15,8 @@ struct SummaryInputs {
   const Config& config;
   const RunState& state;
   std::string method;      // of recomputation
+  std::int64_t predicted_peak = 0;        // bytes, by the schedules
+  const Plan* plan = nullptr;             // of a planned method
   std::int64_t steps = 0;  // planned
   int threads = 1;
   std::string hash_parameters;  // of the trained parameters

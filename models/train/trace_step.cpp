@@ -1,53 +1,38 @@
 #include "models/train/trace_step.h"
 
-#include "core/parallel.h"
-#include "models/train/method.h"
-#include "models/train/optimiser.h"
-#include "models/train/session.h"
-#include "ops/registry.h"
+#include "models/train/dry_step.h"
 
 namespace reprise {
-namespace {
-
-/// The batch slots of the loader, one of which each micro-batch reads.
-std::vector<Batch> make_slots(const Config& config, TrainableModel& model, Memory& memory) {
-  std::vector<Batch> slots(static_cast<std::size_t>(config.get_int("data.prefetch") + 1));
-  for (Batch& slot : slots) slot = make_dry_batch(config, model, memory);
-  return slots;
-}
-
-/// Names as in checkpoints, so that query and key encoder can be told apart.
-void name_storages(TrainableModel& model) {
-  for (const NamedTensor& named : model.tensors()) named.tensor.storage().set_name(named.name);
-}
-
-}  // namespace
 
 TracedStep trace_step(const Config& config, const TraceOptions& options) {
-  set_thread_count(thread_count_of(config));
-  register_builtin_ops();
-  Memory memory({.timeline = options.timeline, .dry = true});
-  std::unique_ptr<TrainableModel> model = make_model(config);
-  model->allocate(memory);
-  name_storages(*model);
-  SegmentMarks marks(config, model->segment_names());
-  RecomputeSetup recompute(config, marks);
-  Optimiser optimiser(config, *model, memory);
-  std::vector<Batch> slots = make_slots(config, *model, memory);
-  Tape tape(memory);
-  recompute.install(tape, memory);
+  DryStep step(config, options.plan, options.timeline);
+  Memory& memory = step.memory();
+  Tape& tape = step.tape();
+  std::vector<NodeChoice> choices;
+  if (options.plan) choices = options.plan->assignment().choices;
+
+  // All schedules are made first, so that what is measured below is the step alone.
+  std::vector<Schedule> schedules;
+  std::vector<std::vector<std::int64_t>> begins;
+  for (std::int64_t i = 0; i < config.get_int("train.accumulate"); ++i) {
+    begins.push_back(step.model().host_state());
+    step.begin_in(begins.back());
+    schedules.push_back(make_schedule(tape, [&] { return step.forward().loss; }, choices));
+  }
 
   TracedStep traced;
-  traced.method = recompute.method();
-  traced.segments.assign(marks.marked().begin(), marks.marked().end());
+  traced.method = step.recompute().method();
+  traced.segments.assign(step.marks().marked().begin(), step.marks().marked().end());
   memory.meter().reset_peak();
+  memory.meter().clear_timeline();
   traced.before = memory.meter().snapshot();
-  optimiser.clear_gradients();
-  for (std::int64_t i = 0; i < config.get_int("train.accumulate"); ++i) {
-    Forward forward = model->forward(tape, slots[static_cast<std::size_t>(i) % slots.size()], marks);
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    step.begin_in(begins[i]);
+    tape.follow(&schedules[i]);
+    Forward forward = step.forward();
     if (i == 0) traced.after_forward = memory.meter().snapshot();
-    traced.micro_batches.push_back(read_contracts(tape, i));
-    if (options.after_forward) options.after_forward(tape, i);
+    traced.micro_batches.push_back(read_contracts(tape, static_cast<std::int64_t>(i)));
+    if (options.after_forward) options.after_forward(tape, static_cast<std::int64_t>(i));
     tape.backward(forward.loss);
     forward = {};
     tape.clear();

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "memory/meter.h"
 #include "models/config/config.h"
 #include "recompute/contract.h"
+#include "recompute/planning/plan.h"
 
 namespace reprise {
 
@@ -27,6 +29,7 @@ struct TraceOptions {
   /// Called for each micro-batch between forward and backward, for instance to read more from the tape.
   std::function<void(Tape&, std::int64_t micro_batch)> after_forward;
   bool timeline = false;
+  std::shared_ptr<const Plan> plan;  // to run under, or null
 };
 
 /// Builds the model of `config` in memory without bytes and records one step: train.accumulate times forward and

@@ -54,9 +54,10 @@ class TrainingRun {
         tape_(session_.memory, {.guard = config.get_string("guard") == "on"}),
         planner_(planner) {
     recompute_.install(tape_, session_.memory);
-    if (const std::string& path = config.get_string("model.init"); !path.empty())
-      load_initial(path, session_.model->tensors());
   }
+
+  /// Initial values from the checkpoint that model.init names, if it names one.
+  void start_from_checkpoint();
 
   /// Trains and evaluates; with `resume` from where the folder's run stands.
   TrainOutcome go(RunFolder& folder, bool resume);
@@ -109,6 +110,16 @@ void remove_partial_files(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() == ".partial") fs::remove(entry.path(), error);
   }
+}
+
+void TrainingRun::start_from_checkpoint() {
+  const std::string& path = config_.get_string("model.init");
+  if (path.empty()) return;
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    throw config_.error_at("model.init", "no such file or folder. it names a checkpoint, or the folder of a run");
+  }
+  load_initial(path, session_.model->tensors());
 }
 
 void TrainingRun::resume() {
@@ -330,6 +341,8 @@ TrainOutcome train(Config& config, const TrainOptions& options) {
     check_budget(config, planner);
     TrainingRun run(config, planner, made, progress);
     bool resumed = !options.resume.empty();
+    // A run that goes on has its values in its own checkpoint; the other one may be gone by then.
+    if (!resumed || !read_state(options.resume)) run.start_from_checkpoint();
     RunFolder folder =
         resumed ? RunFolder::resume(options.resume, config.get_seconds("run.lock_wait")) : RunFolder::create(config);
     return run.go(folder, resumed);

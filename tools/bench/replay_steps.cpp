@@ -77,6 +77,7 @@ class TimedReplayer final : public Replayer {
     for (std::uint32_t node : needed) forward_seconds += node_seconds[node];
     replay_seconds += timed([&] { inner_.replay(tape, segment); }).cpu;
   }
+  void restore_run(Tape& tape, std::uint32_t segment) override { inner_.restore_run(tape, segment); }
 
   std::vector<double> node_seconds;  // of each node of the step, in its forward
   std::vector<std::uint32_t> needed;

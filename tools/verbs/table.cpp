@@ -7,11 +7,13 @@
   verb(train)               \
   verb(eval)                \
   verb(config)              \
+  verb(plan)                \
   verb(explain)             \
   verb(contract)            \
   verb(check)               \
   verb(conform)             \
   verb(ops)                 \
+  verb(plot)                \
   verb(bench)
 // clang-format on
 

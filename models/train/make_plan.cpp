@@ -1,0 +1,134 @@
+#include "models/train/make_plan.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "core/parallel.h"
+#include "models/train/measure_profile.h"
+#include "recompute/contract_json.h"
+#include "recompute/fingerprint.h"
+#include "recompute/planning/plan_text.h"
+
+namespace reprise {
+
+namespace {
+
+std::string read_file(const Config& config, const std::string& key) {
+  const std::string& path = config.get_string(key);
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) throw config.error_at(key, "expected a file written by `reprise plan`, cannot read '{}'", path);
+  return std::move(text).str();
+}
+
+std::int64_t budget_of(const Config& config) { return config.get_bytes("memory.budget").value_or(0); }
+
+PlanPrint print_of(Walker& walker) {
+  PlanPrint print;
+  std::size_t segments = 0;
+  walker.look({}, [&](Tape& tape) {
+    print.trace = trace_fingerprint(read_contracts(tape).contracts);
+    segments = tape.data().segments.size();
+  });
+  Assignment replayed;
+  replayed.segments.assign(segments, {ValueOption::replay, StateOption::region});
+  std::string all;
+  walker.look(replayed, [&](Tape& tape) {
+    for (const ReplayContract& contract : read_contracts(tape).contracts) all += contract_fingerprint(contract);
+  });
+  print.contracts = fingerprint(all);
+  print.build = build_fingerprint();
+  print.threads = thread_count();
+  return print;
+}
+
+}  // namespace
+
+PlanPrint print_of(const Config& config) {
+  DryStep step(config);
+  Walker walker = step.walker();
+  return print_of(walker);
+}
+
+Profile profile_of(const Config& config, const std::string& method, const PlanNotes& notes) {
+  PlanPrint print = print_of(config);
+  if (!config.get_string("recompute.profile").empty()) {
+    const std::string& path = config.get_string("recompute.profile");
+    Profile profile = profile_from_json(read_file(config, "recompute.profile"), path);
+    if (profile.trace == print.trace && profile.threads == print.threads && profile.build == print.build) return profile;
+    throw config.error_at("recompute.profile",
+                          "expected a profile of this step (trace {}, build {}, {} threads), {} is of trace {}, build {}, {} threads",
+                          print.trace, print.build, print.threads, path, profile.trace, profile.build, profile.threads);
+  }
+  RunPlanner planner(config, Profile{});
+  auto least = std::make_shared<const Plan>(planner.least(method));
+  std::int64_t budget = budget_of(config);
+  if (budget > 0 && least->predicted_peak > budget) {
+    throw config.error_at("memory.budget", "{}", planner.plan(method, budget).none.message);
+  }
+  if (notes) notes(fmt::format("profiling {} steps inside {} bytes", config.get_int("recompute.profile_steps"), least->predicted_peak));
+  Profile profile = measure_profile(config, least, planner.planner());
+  profile.trace = print.trace;
+  profile.build = print.build;
+  return profile;
+}
+
+RunPlanner::RunPlanner(const Config& config, Profile profile)
+    : profile_(std::move(profile)),
+      step_(config),
+      states_(step_.reachable(step_.first_state())),
+      walker_(step_.tape(), [this] { return step_.forward().loss; }),
+      planner_(walker_, profile_, options(config)) {}
+
+PlannerOptions RunPlanner::options(const Config& config) {
+  PlannerOptions options;
+  options.keep_values = config.get_string("recompute.granularity") == "node" && !profile_.forward_ns.empty();
+  step_.begin_in(step_.first_state());
+  options.made_for = print_of(walker_);
+  if (states_.size() > 1) options.worst_peak = [this](const Assignment& assignment) { return worst_peak(assignment); };
+  return options;
+}
+
+std::int64_t RunPlanner::worst_peak(const Assignment& assignment) {
+  std::int64_t worst = 0;
+  for (const std::vector<std::int64_t>& state : states_) {
+    step_.begin_in(state);
+    worst = std::max(worst, walker_.schedule(assignment).peak.total_peak);
+  }
+  step_.begin_in(step_.first_state());
+  return worst;
+}
+
+MadePlan make_plan(const Config& config, const PlanNotes& notes) {
+  if (!needs_plan(config)) return {};
+  if (!config.get_string("recompute.plan").empty()) {
+    const std::string& path = config.get_string("recompute.plan");
+    auto plan = std::make_shared<Plan>(plan_from_json(read_file(config, "recompute.plan"), path));
+    require_made_for(*plan, print_of(config), path);
+    return {std::move(plan), std::nullopt};
+  }
+  const std::string& method = config.get_string("recompute.method");
+  RunPlanner planner(config, profile_of(config, method, notes));
+  Planner::Answer answer = planner.plan(method, budget_of(config));
+  if (!answer.plan) throw config.error_at("memory.budget", "{}", answer.none.message);
+  if (notes) notes(plan_summary(*answer.plan));
+  return {std::make_shared<const Plan>(std::move(*answer.plan)), planner.profile()};
+}
+
+std::shared_ptr<const Plan> read_plan_if_it_fits(const Config& config, const std::filesystem::path& path) {
+  try {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream text;
+    if (!in || !(text << in.rdbuf())) return nullptr;
+    auto plan = std::make_shared<Plan>(plan_from_json(text.str(), path.string()));
+    bool asked = plan->method == config.get_string("recompute.method") && plan->granularity == config.get_string("recompute.granularity");
+    bool named = !config.get_string("recompute.plan").empty();
+    if ((!asked || plan->budget != budget_of(config)) && !named) return nullptr;
+    return plan->made_for == print_of(config) ? plan : nullptr;
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,90 @@
+#include "recompute/planning/kills.h"
+
+#include "autograd/lifetime.h"
+
+namespace reprise {
+
+namespace {
+
+/// Regions without data: where they depend on it, what bounds them.
+class BoundingRegions final : public RegionContext {
+ public:
+  BoundingRegions(const NodeRecord& node, const TapeData& data) : node_(node), data_(data) {}
+  const Op& op() const override { return *node_.op; }
+  const Attrs& attrs() const override { return node_.attrs; }
+  int input_count() const override { return node_.inputs; }
+  const Tensor& operand(int index) const override {
+    const OperandRecord& record = data_.operands[node_.first_operand + index];
+    return record.kind == OperandKind::value ? data_.values[record.value].tensor : record.tensor;
+  }
+  TensorView view(int index) const override {
+    const Tensor& tensor = operand(index);
+    return tensor.defined() && tensor.storage().host_read() ? tensor.view() : tensor.shape_view();
+  }
+
+ private:
+  const NodeRecord& node_;
+  const TapeData& data_;
+};
+
+}  // namespace
+
+Kills::Kills(const Tape& tape) : data_(tape.data()) {
+  for (std::uint32_t n = 0; n < data_.nodes.size(); ++n) {
+    const NodeRecord& node = data_.nodes[n];
+    for (int u = 0; u < node.updates; ++u) {
+      const OperandRecord& operand = data_.operands[node.first_operand + node.inputs + u];
+      if (operand.kind == OperandKind::absent) continue;
+      if (operand.kind == OperandKind::value && !data_.values[operand.value].overwritten) continue;
+      writes_[key_of(operand)].push_back({{n, u}, region_of(node, node.inputs + u)});
+    }
+  }
+}
+
+std::uint64_t Kills::key_of(const OperandRecord& operand) const {
+  if (operand.kind == OperandKind::value) return std::uint64_t{data_.values[operand.value].root} * 2 + 1;
+  return operand.tensor.storage().serial() * 2;
+}
+
+Region Kills::region_of(const NodeRecord& node, int index) const {
+  BoundingRegions context(node, data_);
+  const OperandRecord& operand = data_.operands[node.first_operand + index];
+  if (operand.kind == OperandKind::value) return data_.values[operand.value].tensor.region();
+  return node.op->region ? node.op->region(context, index) : operand.tensor.region();
+}
+
+const Tensor& Kills::tensor_of(const WalkedRead& read) const {
+  const NodeRecord& node = data_.nodes[read.node];
+  if (read.operand < 0) return data_.values[node.first_value - 1 - read.operand].tensor;
+  return data_.operands[node.first_operand + read.operand].tensor;
+}
+
+std::vector<KilledPart> Kills::of(const WalkedRead& read) const {
+  const NodeRecord& node = data_.nodes[read.node];
+  bool value = read.operand < 0;
+  std::uint64_t key = value ? std::uint64_t{data_.values[node.first_value - 1 - read.operand].root} * 2 + 1
+                            : key_of(data_.operands[node.first_operand + read.operand]);
+  std::vector<KilledPart> parts;
+  auto at = writes_.find(key);
+  if (at == writes_.end()) return parts;
+  Region live = value ? tensor_of(read).region() : region_of(node, read.operand);
+  for (const Write& write : at->second) {
+    // A node reads before it writes; a value is there only after its own node.
+    if (value ? write.at.node <= read.node : write.at.node < read.node) continue;
+    Region part = intersect(live, write.region);
+    if (part.empty()) continue;
+    live = subtract(live, part);
+    parts.push_back({write.at, std::move(part)});
+  }
+  return parts;
+}
+
+KilledStorage Kills::storage(const WalkedRead& read) const {
+  const Tensor& tensor = tensor_of(read);
+  std::string name = tensor.defined() ? tensor.storage().name() : "";
+  if (name.empty()) name = read.operand < 0 ? std::string("a value of ") + data_.nodes[read.node].op->name : "a state";
+  std::int64_t bytes = tensor.defined() ? tensor.storage().bytes() : tensor.bytes();
+  return {std::move(name), bytes};
+}
+
+}  // namespace reprise

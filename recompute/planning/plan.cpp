@@ -1,0 +1,39 @@
+#include "recompute/planning/plan.h"
+
+#include "core/error.h"
+
+namespace reprise {
+
+double Plan::gap() const {
+  return predicted_ns > 0 ? static_cast<double>(predicted_ns - lower_bound_ns) / static_cast<double>(predicted_ns) : 0.0;
+}
+
+Assignment Plan::assignment() const {
+  Assignment assignment;
+  assignment.fallback = {ValueOption::retain, fallback};
+  assignment.choices.resize(nodes);
+  for (const PlannedSegment& segment : segments) {
+    assignment.segments.push_back({segment.replay ? ValueOption::replay : ValueOption::retain, fallback});
+    for (auto [node, result] : segment.kept) assignment.choices[node].kept_results |= Mask{1} << result;
+  }
+  for (const PlannedClass& state : classes) {
+    NodeChoice& node = assignment.choices[state.node];
+    (state.state == StateOption::whole ? node.whole_updates : node.region_updates) |= Mask{1} << state.update;
+  }
+  return assignment;
+}
+
+void require_made_for(const Plan& plan, const PlanPrint& here, const std::string& origin) {
+  std::string differs;
+  auto compare = [&](const char* what, const std::string& then, const std::string& now) {
+    if (then != now) differs += fmt::format("{}{} {} (here {})", differs.empty() ? "" : ", ", what, then, now);
+  };
+  compare("build", plan.made_for.build, here.build);
+  compare("trace", plan.made_for.trace, here.trace);
+  compare("contracts", plan.made_for.contracts, here.contracts);
+  compare("threads", std::to_string(plan.made_for.threads), std::to_string(here.threads));
+  if (differs.empty()) return;
+  fail(ErrorKind::user, "[plan] expected a plan for this step, got {} which was made for {}. Make it anew with `reprise plan`.", origin, differs);
+}
+
+}  // namespace reprise

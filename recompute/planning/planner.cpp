@@ -1,0 +1,203 @@
+#include "recompute/planning/planner.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "recompute/planning/kept_sets.h"
+
+namespace reprise {
+
+namespace {
+
+constexpr int kMostRounds = 64;  // each one corrects at least one row; in practice one or two are needed
+
+struct Named {
+  const char* name;
+  solver::Allowed allowed;
+};
+constexpr Named kMethods[] = {
+    {"retain", {true, false, false}},      {"whole", {false, true, false}},       {"region", {false, false, true}},
+    {"retain+whole", {true, true, false}}, {"retain+region", {true, false, true}}, {"whole+region", {false, true, true}},
+    {"joint", {true, true, true}},
+};
+
+StateOption fallback_of(const solver::Allowed& allowed) { return allowed.region ? StateOption::region : StateOption::whole; }
+
+solver::Allowed require_method(const std::string& method) {
+  if (auto allowed = allowed_by(method)) return *allowed;
+  std::string known;
+  for (const Named& named : kMethods) known += (known.empty() ? "" : ", ") + std::string(named.name);
+  fail(ErrorKind::user, "[plan] expected a method among {}; got '{}'", known, method);
+}
+
+bool uses(const solver::Use& use, const solver::Choice& choice) {
+  bool option = use.options >> choice.options[static_cast<std::size_t>(use.segment)] & 1;
+  return option && (use.read_class < 0 || choice.states[static_cast<std::size_t>(use.read_class)] == use.state);
+}
+
+}  // namespace
+
+std::optional<solver::Allowed> allowed_by(const std::string& method) {
+  for (const Named& named : kMethods) {
+    if (method == named.name) return named.allowed;
+  }
+  return std::nullopt;
+}
+
+const std::vector<std::string>& plannable_methods() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Named& named : kMethods) all.emplace_back(named.name);
+    return all;
+  }();
+  return names;
+}
+
+Planner::Planner(Walker& walker, const Profile& profile, PlannerOptions options)
+    : walker_(walker),
+      options_(std::move(options)),
+      problem_(walker, options_.keep_values ? space_with_kept_values(walker, profile) : simple_space(walker), profile) {}
+
+Planner::Checked Planner::check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const {
+  Checked checked{choice, problem.assignment(choice, fallback), 0, {}};
+  Walk walk = walker_.walk(checked.assignment);
+  checked.peak = walk.schedule.peak.total_peak;
+  checked.rows = std::move(walk.row_peaks);
+  if (options_.worst_peak) checked.peak = std::max(checked.peak, options_.worst_peak(checked.assignment));
+  return checked;
+}
+
+Planner::Answer Planner::plan(const std::string& method, std::int64_t budget) const {
+  solver::Allowed allowed = require_method(method);
+  std::int64_t cap = budget > 0 ? budget : INT64_MAX / 4;
+  Problem problem = problem_;
+  for (int round = 0; round < kMostRounds; ++round) {
+    solver::Solution solution = solver::solve(problem.instance(), cap, allowed);
+    if (!solution.feasible) {
+      Plan least = least_of(problem, method, allowed);
+      if (budget == 0 || least.predicted_peak <= budget) {
+        least.budget = budget;
+        return {std::move(least), {}};
+      }
+      std::string message = solver::infeasible_message(problem.instance(), budget, solution);
+      return {std::nullopt, {std::move(message), least.predicted_peak}};
+    }
+    Checked checked = check(problem, solution.choice, fallback_of(allowed));
+    if (budget == 0 || checked.peak <= budget) {
+      Plan plan = describe(problem, method, checked, budget);
+      plan.lower_bound_ns = std::min(solution.lower_bound_ns, plan.predicted_ns);
+      plan.proven = solution.proven;
+      plan.work = solution.work;
+      return {std::move(plan), {}};
+    }
+    if (!problem.learn(solution.choice, checked.rows)) cap -= checked.peak - budget;  // another host state needs more
+  }
+  fail(ErrorKind::internal, "[plan] expected a plan of method {} to be found in {} rounds", method, kMostRounds);
+}
+
+Plan Planner::least(const std::string& method) const { return least_of(problem_, method, require_method(method)); }
+
+Plan Planner::least_of(Problem problem, const std::string& method, const solver::Allowed& allowed) const {
+  std::optional<Checked> best;
+  solver::SmallestBudget smallest;
+  for (int round = 0; round < kMostRounds; ++round) {
+    smallest = solver::smallest_budget(problem.instance(), allowed);
+    Checked checked = check(problem, smallest.choice, fallback_of(allowed));
+    // Done when the walk found no more than the problem thought; else what it found is learnt and tried again.
+    bool learnt = problem.learn(smallest.choice, checked.rows);
+    if (!best || checked.peak < best->peak) best = std::move(checked);
+    if (!learnt) break;
+  }
+  Plan plan = describe(problem, method, *best, best->peak);
+  plan.lower_bound_ns = plan.predicted_ns;
+  plan.proven = smallest.proven;
+  plan.work = smallest.work;
+  return plan;
+}
+
+namespace {
+
+/// What one segment holds and costs under a choice.
+PlannedSegment describe_segment(const Problem& problem, const solver::Choice& choice, std::uint32_t unit, std::int64_t budget) {
+  const solver::Instance& instance = problem.instance();
+  const Unit& at = problem.units()[unit];
+  std::size_t option = choice.options[unit];
+  const SegmentChoice& chosen = problem.space()[at.segment][option];
+  PlannedSegment segment{at.id, chosen.name, chosen.values == ValueOption::replay, chosen.kept, 0, 0, 0, 0, ""};
+  segment.replay_ns = instance.segments[unit].options[option].time_ns;
+  for (const solver::Object& object : instance.objects) {
+    const solver::Use* first = nullptr;
+    bool mine = false, state = false;
+    for (const solver::Use& use : object.uses) {
+      if (!uses(use, choice)) continue;
+      if (!first) first = &use;
+      mine |= use.segment == static_cast<int>(unit);
+      state |= use.read_class >= 0;
+    }
+    if (!mine) continue;
+    if (state) segment.bytes_preserved += object.bytes;
+    else if (object.birth == problem.units().forward_row(unit) + 1) segment.bytes_kept += object.bytes;
+    if (first->segment == static_cast<int>(unit)) segment.move_ns += object.time_ns;
+  }
+  for (const solver::JointTime& joint : instance.joint_times) {
+    bool mine = joint.segment == static_cast<int>(unit) && joint.options >> option & 1;
+    if (mine && choice.states[static_cast<std::size_t>(joint.read_class)] == joint.state) segment.move_ns += joint.time_ns;
+  }
+  const auto& options = instance.segments[unit].options;
+  if (!segment.replay) {
+    std::int64_t saved = options.size() > 1 ? options[1].time_ns : 0;
+    segment.why = fmt::format("keeping saves {:.2f} ms", static_cast<double>(saved) * 1e-6);
+    return segment;
+  }
+  solver::Choice flipped = choice;
+  flipped.options[unit] = 0;
+  solver::Evaluation kept = solver::evaluate(instance, flipped);
+  if (budget > 0 && kept.peak > budget) {
+    segment.why = fmt::format("kept, {} would be {:.1f} MiB over", instance.row_names[static_cast<std::size_t>(kept.binding_row)],
+                              static_cast<double>(kept.peak - budget) / 1048576.0);
+  } else {
+    segment.why = "as the method says";
+  }
+  return segment;
+}
+
+}  // namespace
+
+Plan Planner::describe(const Problem& problem, const std::string& method, const Checked& checked, std::int64_t budget) const {
+  const solver::Instance& instance = problem.instance();
+  Plan plan;
+  plan.method = method;
+  plan.granularity = options_.keep_values ? "node" : "segment";
+  plan.made_for = options_.made_for;
+  plan.budget = budget;
+  plan.predicted_peak = checked.peak;
+  plan.predicted_ns = solver::evaluate(instance, checked.choice).time_ns;
+  auto binding = std::max_element(checked.rows.begin(), checked.rows.end()) - checked.rows.begin();
+  plan.binding_row = problem.units().row_name(static_cast<int>(binding));
+  plan.fallback = checked.assignment.fallback.state;
+  plan.nodes = static_cast<std::uint32_t>(checked.assignment.choices.size());
+  for (std::uint32_t u = 0; u < problem.units().size(); ++u) {
+    if (problem.units()[u].segment != kNone) plan.segments.push_back(describe_segment(problem, checked.choice, u, budget));
+  }
+  for (std::size_t c = 0; c < problem.classes().size(); ++c) {
+    PlannedClass state{instance.classes[c].name, problem.classes()[c].node, problem.classes()[c].update, StateOption::whole, 0, {}};
+    if (checked.choice.states[c] == solver::StateChoice::region) state.state = StateOption::region;
+    std::vector<int> readers;
+    for (const solver::Object& object : instance.objects) {
+      bool here = false;
+      for (const solver::Use& use : object.uses) {
+        if (use.read_class != static_cast<int>(c) || !uses(use, checked.choice)) continue;
+        here = true;
+        readers.push_back(use.segment);
+      }
+      if (here) state.bytes += object.bytes;
+    }
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    for (int unit : readers) state.readers.push_back(problem.units()[static_cast<std::size_t>(unit)].id);
+    plan.classes.push_back(std::move(state));
+  }
+  return plan;
+}
+
+}  // namespace reprise

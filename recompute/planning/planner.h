@@ -1,0 +1,67 @@
+// The joint planner of one step: builds the problem once for a granularity and a profile, then answers for any method
+// and budget: a plan whose peak was walked and whose time is certified, or what stands in the way.
+//
+// Used by the trainer, `reprise plan` and `reprise explain --plan`.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "recompute/planning/plan.h"
+#include "recompute/planning/problem.h"
+#include "recompute/solver/solve.h"
+
+namespace reprise {
+
+/// "retain+region" and so on: the options that a method may use. Null for a name that is no method.
+std::optional<solver::Allowed> allowed_by(const std::string& method);
+/// The seven methods, the narrow ones first.
+const std::vector<std::string>& plannable_methods();
+
+struct PlannerOptions {
+  bool keep_values = true;  // granularity `node`: replayed segments may keep single results
+  PlanPrint made_for;
+  /// The highest peak under an assignment over all host states in which a step may begin; null: only the walker's.
+  std::function<std::int64_t(const Assignment&)> worst_peak;
+};
+
+/// No plan of the method fits the budget.
+struct NoPlan {
+  std::string message;                // with the words "smallest feasible budget"
+  std::int64_t smallest_budget = 0;   // bytes; a plan of this peak was walked
+};
+
+class Planner {
+ public:
+  Planner(Walker& walker, const Profile& profile, PlannerOptions options);
+
+  struct Answer {
+    std::optional<Plan> plan;
+    NoPlan none;                      // filled where there is no plan
+  };
+  /// `budget` in bytes; 0 is none. Errors (user): no method of that name.
+  Answer plan(const std::string& method, std::int64_t budget) const;
+  /// The plan of least peak that was found; its budget is its own peak.
+  Plan least(const std::string& method) const;
+
+  const Problem& problem() const { return problem_; }
+
+ private:
+  struct Checked {
+    solver::Choice choice;
+    Assignment assignment;
+    std::int64_t peak = 0;            // over all host states
+    std::vector<std::int64_t> rows;
+  };
+  Checked check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const;
+  Plan describe(const Problem& problem, const std::string& method, const Checked& checked, std::int64_t budget) const;
+  Plan least_of(Problem problem, const std::string& method, const solver::Allowed& allowed) const;
+
+  Walker& walker_;
+  PlannerOptions options_;
+  Problem problem_;
+};
+
+}  // namespace reprise

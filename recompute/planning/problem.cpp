@@ -1,0 +1,289 @@
+#include "recompute/planning/problem.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "recompute/solver/evaluate.h"
+
+namespace reprise {
+
+namespace {
+
+std::int64_t row_list_bytes(const Region& region) {
+  return region.is_span() ? 0 : static_cast<std::int64_t>(region.run_count()) * 8;
+}
+
+std::int64_t charge_of(const Region& region) { return round_up_64(region.bytes() + row_list_bytes(region)); }
+
+/// Adds `options` to the use of `object` by `segment` for the same class and state, or makes that use.
+void add_use(solver::Object& object, const solver::Use& use) {
+  for (solver::Use& other : object.uses) {
+    if (other.segment == use.segment && other.read_class == use.read_class && other.state == use.state && other.row == use.row) {
+      other.options |= use.options;
+      return;
+    }
+  }
+  object.uses.push_back(use);
+}
+
+}  // namespace
+
+PlanSpace simple_space(Walker& walker) {
+  PlanSpace space;
+  walker.look({}, [&](Tape& tape) {
+    for (std::size_t i = 0; i < tape.data().segments.size(); ++i) {
+      space.push_back({{"retain", ValueOption::retain, {}}, {"replay", ValueOption::replay, {}}});
+    }
+  });
+  return space;
+}
+
+Problem::Problem(Walker& walker, PlanSpace space, const Profile& profile) : space_(std::move(space)) {
+  walker.look({}, [&](Tape& tape) {
+    units_ = Units(tape.data());
+    node_count_ = tape.data().nodes.size();
+  });
+  probe(walker);
+  find_readers(walker);
+  instance_.base.assign(static_cast<std::size_t>(units_.row_count()), walker.base());
+  for (int row = 0; row < units_.row_count(); ++row) instance_.row_names.push_back(units_.row_name(row));
+  add_segments(profile);
+  add_values();
+  add_snapshots(profile);
+  add_records(profile);
+  measure_own();
+}
+
+std::size_t Problem::option_in(const Probe& probe, std::uint32_t unit) const {
+  std::uint32_t segment = units_[unit].segment;
+  return segment == kNone ? 0 : probe.options[segment];
+}
+
+Assignment Problem::assignment_of(const std::vector<std::size_t>& options) const {
+  Assignment assignment;
+  assignment.choices.resize(node_count_);
+  for (std::size_t s = 0; s < space_.size(); ++s) {
+    const SegmentChoice& choice = space_[s][options[s]];
+    assignment.segments.push_back({choice.values, StateOption::whole});
+    for (auto [node, result] : choice.kept) assignment.choices[node].kept_results |= Mask{1} << result;
+  }
+  return assignment;
+}
+
+void Problem::probe(Walker& walker) {
+  std::size_t most = 1;
+  for (const auto& options : space_) most = std::max(most, options.size());
+  for (std::size_t o = 0; o < most; ++o) {
+    for (StateOption state : {StateOption::whole, StateOption::region}) {
+      Probe probe;
+      for (const auto& options : space_) probe.options.push_back(std::min(o, options.size() - 1));
+      probe.state = state;
+      Assignment assignment = assignment_of(probe.options);
+      for (NodeChoice& choice : assignment.choices) (state == StateOption::whole ? choice.whole_updates : choice.region_updates) = ~Mask{0};
+      probe.walk = walker.walk(assignment);
+      probes_.push_back(std::move(probe));
+    }
+  }
+}
+
+void Problem::find_readers(Walker& walker) {
+  std::map<std::tuple<std::uint32_t, int, std::uint32_t>, std::size_t> at;
+  std::vector<std::size_t> replay_all;
+  for (const auto& options : space_) replay_all.push_back(std::min<std::size_t>(1, options.size() - 1));
+  for (const Probe& probe : probes_) {
+    for (const WalkedRead& read : probe.walk.reads) {
+      auto [place, fresh] = at.emplace(std::tuple(read.node, read.operand, read.unit), readers_.size());
+      if (fresh) readers_.push_back({read, 0, {}, -1, {}});
+      readers_[place->second].options |= bit_in(probe, read.unit);
+    }
+  }
+  walker.look(assignment_of(replay_all), [&](Tape& tape) {
+    Kills kills(tape);
+    for (Reader& reader : readers_) {
+      reader.parts = kills.of(reader.read);
+      reader.storage = kills.storage(reader.read);
+    }
+  });
+  std::erase_if(readers_, [](const Reader& reader) { return reader.parts.empty(); });
+  std::map<KillingWrite, int> numbers;
+  for (const Reader& reader : readers_) numbers.emplace(reader.parts.front().write, 0);
+  for (auto& [write, number] : numbers) {
+    number = static_cast<int>(classes_.size());
+    classes_.push_back(write);
+    instance_.classes.emplace_back();
+  }
+  for (Reader& reader : readers_) {
+    reader.read_class = numbers[reader.parts.front().write];
+    instance_.classes[reader.read_class].name = reader.storage.name;
+  }
+}
+
+void Problem::add_segments(const Profile& profile) {
+  for (std::uint32_t u = 0; u < units_.size(); ++u) {
+    solver::Segment& segment = instance_.segments.emplace_back();
+    segment.name = units_[u].id;
+    if (units_[u].segment == kNone) {
+      segment.options.push_back({"retain", true, 0, {}});
+      continue;
+    }
+    const auto& options = space_[units_[u].segment];
+    for (std::size_t o = 0; o < options.size(); ++o) {
+      solver::Option& option = segment.options.emplace_back();
+      option.name = options[o].name;
+      option.retain = options[o].values == ValueOption::retain;
+      auto probe = std::find_if(probes_.begin(), probes_.end(), [&](const Probe& p) { return option_in(p, u) == o; });
+      for (std::uint32_t node : probe->walk.needed[units_[u].segment]) option.time_ns += profile.micro_batches * profile.replay_of(node);
+    }
+  }
+  instance_.base_time_ns = profile.base_ns();
+}
+
+void Problem::add_values() {
+  std::map<ValueId, solver::Object> objects;
+  for (const Probe& probe : probes_) {
+    for (const WalkedValue& value : probe.walk.values) {
+      solver::Object& object = objects[value.value];
+      std::uint32_t born = units_.of_node(value.node);
+      object.bytes = std::max(object.bytes, value.charged);
+      object.birth = units_.forward_row(born) + 1;
+      if (object.name.empty()) object.name = fmt::format("{}#{}", units_[born].id, value.node - units_[born].first_node);
+      for (std::uint32_t user : value.users) {
+        add_use(object, {static_cast<std::int32_t>(user), bit_in(probe, user), units_.backward_row(user), -1, solver::StateChoice::whole});
+      }
+    }
+  }
+  for (auto& [root, object] : objects) {
+    std::uint32_t first = static_cast<std::uint32_t>(object.uses.front().segment);
+    bool alone = std::all_of(object.uses.begin(), object.uses.end(), [&](const solver::Use& use) { return use.segment == object.uses.front().segment; });
+    // Inside its only user's own backward it is part of what that row was measured to hold.
+    if (alone) for (solver::Use& use : object.uses) use.row = units_.backward_row(first) - 1;
+    bool somewhere = std::all_of(object.uses.begin(), object.uses.end(), [&](const solver::Use& use) { return use.row >= object.birth; });
+    if (somewhere) instance_.objects.push_back(std::move(object));
+  }
+}
+
+void Problem::add_snapshots(const Profile& profile) {
+  for (std::size_t c = 0; c < classes_.size(); ++c) {
+    solver::Object object;
+    object.birth = units_.forward_row(units_.of_node(classes_[c].node));
+    for (const Reader& reader : readers_) {
+      if (reader.read_class != static_cast<int>(c)) continue;
+      object.name = "snapshot of " + reader.storage.name;
+      object.bytes = round_up_64(reader.storage.bytes);
+      object.time_ns = profile.micro_batches * profile.copy.of(reader.storage.bytes, 1);
+      add_use(object, {static_cast<std::int32_t>(reader.read.unit), reader.options, units_.backward_row(reader.read.unit),
+                       static_cast<std::int32_t>(c), solver::StateChoice::whole});
+    }
+    instance_.objects.push_back(std::move(object));
+  }
+}
+
+void Problem::add_records(const Profile& profile) {
+  std::map<KillingWrite, std::vector<std::pair<Region, std::vector<std::size_t>>>> atoms;
+  for (std::size_t r = 0; r < readers_.size(); ++r) {
+    for (const KilledPart& part : readers_[r].parts) {
+      auto& list = atoms[part.write];
+      Region rest = part.part;
+      for (std::size_t i = 0, n = list.size(); i < n && !rest.empty(); ++i) {
+        Region common = intersect(list[i].first, rest);
+        if (common.empty()) continue;
+        rest = subtract(rest, common);
+        if (common == list[i].first) {
+          list[i].second.push_back(r);
+          continue;
+        }
+        list[i].first = subtract(list[i].first, common);
+        std::vector<std::size_t> both = list[i].second;
+        both.push_back(r);
+        list.push_back({std::move(common), std::move(both)});
+      }
+      if (!rest.empty()) list.push_back({std::move(rest), {r}});
+    }
+  }
+  for (const auto& [write, list] : atoms) {
+    for (const auto& [region, readers] : list) add_record(write, region, readers, profile);
+  }
+}
+
+void Problem::add_record(const KillingWrite& write, const Region& region, const std::vector<std::size_t>& readers, const Profile& profile) {
+  solver::Object object;
+  auto runs = static_cast<std::int64_t>(region.run_count());
+  object.name = "record of " + readers_[readers.front()].storage.name;
+  object.bytes = std::min(charge_of(region), round_up_64(readers_[readers.front()].storage.bytes));
+  object.time_ns = profile.micro_batches * profile.gather.of(region.bytes(), runs);
+  object.birth = units_.forward_row(units_.of_node(write.node));
+  for (std::size_t r : readers) {
+    const Reader& reader = readers_[r];
+    add_use(object, {static_cast<std::int32_t>(reader.read.unit), reader.options, units_.backward_row(reader.read.unit),
+                     reader.read_class, solver::StateChoice::region});
+  }
+  for (const solver::Use& use : object.uses) {
+    instance_.joint_times.push_back({use.segment, use.options, use.read_class, solver::StateChoice::region,
+                                     2 * profile.micro_batches * profile.exchange.of(region.bytes(), runs)});
+  }
+  instance_.objects.push_back(std::move(object));
+}
+
+solver::Choice Problem::choice_of(const Probe& probe) const {
+  solver::Choice choice;
+  for (std::uint32_t u = 0; u < units_.size(); ++u) choice.options.push_back(static_cast<std::uint8_t>(option_in(probe, u)));
+  choice.states.assign(classes_.size(), probe.state == StateOption::whole ? solver::StateChoice::whole : solver::StateChoice::region);
+  return choice;
+}
+
+void Problem::measure_own() {
+  // A row's true level decides even where it is less than the objects were thought to hold: then the row's base is
+  // lowered, because a solver's numbers are not negative.
+  for (const Probe& probe : probes_) learn(choice_of(probe), probe.walk.row_peaks);
+  for (std::size_t row = 0; row < instance_.base.size(); ++row) {
+    std::size_t unit = row < units_.size() ? row : instance_.base.size() - 1 - row;
+    std::vector<solver::RowBytes*> own;
+    std::int64_t least = 0;
+    for (solver::Option& option : instance_.segments[unit].options) {
+      for (solver::RowBytes& bytes : option.own) {
+        if (bytes.row != static_cast<int>(row)) continue;
+        own.push_back(&bytes);
+        least = std::min(least, bytes.bytes);
+      }
+    }
+    least = std::max(least, -instance_.base[row]);
+    instance_.base[row] += least;
+    for (solver::RowBytes* bytes : own) bytes->bytes = std::max<std::int64_t>(0, bytes->bytes - least);
+  }
+}
+
+bool Problem::learn(const solver::Choice& choice, const std::vector<std::int64_t>& row_peaks) {
+  std::vector<std::int64_t> rows = solver::evaluate(instance_, choice).row_bytes;
+  bool changed = false;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    std::size_t unit = row < units_.size() ? row : rows.size() - 1 - row;
+    std::vector<solver::RowBytes>& own = instance_.segments[unit].options[choice.options[unit]].own;
+    auto at = std::find_if(own.begin(), own.end(), [&](const solver::RowBytes& bytes) { return bytes.row == static_cast<int>(row); });
+    std::int64_t missing = row_peaks[row] - rows[row];
+    if (at == own.end()) {
+      own.push_back({static_cast<std::int32_t>(row), missing});  // may be negative: an object that dies within the row
+      changed = true;
+    } else if (missing > 0) {
+      at->bytes += missing;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+Assignment Problem::assignment(const solver::Choice& choice, StateOption fallback) const {
+  std::vector<std::size_t> options;
+  for (std::uint32_t u = 0; u < units_.size(); ++u) {
+    if (units_[u].segment != kNone) options.push_back(choice.options[u]);
+  }
+  Assignment assignment = assignment_of(options);
+  for (SegmentOption& option : assignment.segments) option.state = fallback;
+  assignment.fallback.state = fallback;
+  for (std::size_t c = 0; c < classes_.size(); ++c) {
+    NodeChoice& node = assignment.choices[classes_[c].node];
+    (choice.states[c] == solver::StateChoice::whole ? node.whole_updates : node.region_updates) |= Mask{1} << classes_[c].update;
+  }
+  return assignment;
+}
+
+}  // namespace reprise

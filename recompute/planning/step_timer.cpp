@@ -1,0 +1,112 @@
+#include "recompute/planning/step_timer.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace reprise {
+
+namespace {
+
+std::int64_t median(std::vector<std::int64_t> values) {
+  if (values.empty()) return -1;
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double quartile_spread(std::vector<std::int64_t> values) {
+  std::sort(values.begin(), values.end());
+  std::int64_t middle = values[values.size() / 2];
+  std::int64_t low = values[values.size() / 4], high = values[values.size() * 3 / 4];
+  return middle > 0 ? static_cast<double>(high - low) / static_cast<double>(middle) : 0.0;
+}
+
+}  // namespace
+
+void StepTimer::attach(Tape& tape) {
+  tape_ = &tape;
+  tape.set_observer(this);
+  // The hook is called after a node has run: what has passed since the last event was its own.
+  tape.set_node_hook([this](std::uint32_t node) {
+    phase_ = kForward;
+    node_ = node;
+    close();
+    phase_ = kRest;
+    node_ = 0;
+  });
+}
+
+void StepTimer::detach() {
+  if (!tape_) return;
+  tape_->set_observer(nullptr);
+  tape_->set_node_hook(nullptr);
+  tape_ = nullptr;
+}
+
+std::vector<std::int64_t>& StepTimer::slot(Phase phase, std::uint32_t node) {
+  std::vector<std::int64_t>& all = now_[phase];
+  if (all.size() <= node) all.resize(node + 1, -1);
+  return all;
+}
+
+void StepTimer::close() {
+  Clock::time_point now = Clock::now();
+  std::int64_t& ns = slot(phase_, node_)[node_];
+  ns = std::max<std::int64_t>(ns, 0) + std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count();
+  last_ = now;
+}
+
+void StepTimer::enter(Phase phase, std::uint32_t node) {
+  close();
+  phase_ = phase;
+  node_ = node;
+}
+
+void StepTimer::begin() {
+  for (auto& phase : now_) phase.clear();
+  runs_.clear();
+  phase_ = kRest;
+  node_ = 0;
+  start_ = last_ = Clock::now();
+}
+
+void StepTimer::end() {
+  close();
+  std::int64_t replayed = 0;
+  for (std::size_t n = 0; n < now_[kReplay].size(); ++n) {
+    replayed += std::max<std::int64_t>(0, now_[kReplay][n]);
+    if (n < runs_.size() && runs_[n] > 1) now_[kReplay][n] /= runs_[n];  // in several micro-batches, or in a run
+  }
+  replayed_.push_back(replayed);
+  for (int phase = 0; phase < kPhases; ++phase) {
+    if (samples_[phase].size() < now_[phase].size()) samples_[phase].resize(now_[phase].size());
+    for (std::size_t n = 0; n < now_[phase].size(); ++n) {
+      if (now_[phase][n] >= 0) samples_[phase][n].push_back(now_[phase][n]);
+    }
+  }
+  steps_.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(last_ - start_).count());
+}
+
+void StepTimer::forget() {
+  for (auto& phase : samples_) phase.clear();
+  steps_.clear();
+  replayed_.clear();
+}
+
+void StepTimer::read(Profile& profile) const {
+  if (steps_.empty()) fail(ErrorKind::internal, "[profile] expected at least one measured step, got none");
+  std::vector<std::int64_t>* targets[] = {&profile.forward_ns, &profile.replay_ns, &profile.backward_ns};
+  for (int phase = 0; phase < kRest; ++phase) {
+    targets[phase]->clear();
+    for (const auto& node : samples_[phase]) targets[phase]->push_back(median(node));
+  }
+  profile.replay_ns.resize(profile.forward_ns.size(), -1);
+  profile.backward_ns.resize(profile.forward_ns.size(), -1);
+  profile.rest_ns = samples_[kRest].empty() ? 0 : std::max<std::int64_t>(0, median(samples_[kRest][0]));
+  profile.step_ns = median(steps_);
+  profile.replayed_ns = median(replayed_);
+  profile.spread = quartile_spread(steps_);
+}
+
+}  // namespace reprise

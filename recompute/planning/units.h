@@ -1,0 +1,43 @@
+// Units: the parts of a recorded forward that a plan treats as one, in forward order: each outermost segment instance,
+// and each run of nodes between two (an implicit segment, always retained). A step has two rows per unit: its forward,
+// and in reverse order its backward.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autograd/node.h"
+
+namespace reprise {
+
+struct Unit {
+  std::string id;                 // "layer1.0", its second instance "layer1.0/2", "(outside)" between segments
+  std::uint32_t segment = kNone;  // kNone: implicit
+  std::uint32_t first_node = 0, end_node = 0;
+};
+
+class Units {
+ public:
+  Units() = default;
+  explicit Units(const TapeData& data);
+
+  const std::vector<Unit>& all() const { return units_; }
+  std::size_t size() const { return units_.size(); }
+  const Unit& operator[](std::size_t unit) const { return units_[unit]; }
+  std::uint32_t of_node(std::uint32_t node) const { return of_node_[node]; }
+  /// The unit of explicit instance `segment`.
+  std::uint32_t of_segment(std::uint32_t segment) const { return of_segment_[segment]; }
+
+  int row_count() const { return static_cast<int>(2 * units_.size()); }
+  int forward_row(std::uint32_t unit) const { return static_cast<int>(unit); }
+  int backward_row(std::uint32_t unit) const { return row_count() - 1 - static_cast<int>(unit); }
+  /// "forward of layer1.0", "backward of head".
+  std::string row_name(int row) const;
+
+ private:
+  std::vector<Unit> units_;
+  std::vector<std::uint32_t> of_node_, of_segment_;
+};
+
+}  // namespace reprise

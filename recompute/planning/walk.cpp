@@ -1,0 +1,164 @@
+#include "recompute/planning/walk.h"
+
+#include <algorithm>
+#include <map>
+
+#include "autograd/lifetime.h"
+
+namespace reprise {
+
+namespace {
+
+/// Follows the meter from row to row.
+class RowMeter final : public TapeObserver {
+ public:
+  explicit RowMeter(Meter& meter) : meter_(meter) { meter_.reset_peak(); }
+
+  /// A node's forward has run: what was live since the last one counts for its unit. Units are numbered as they come.
+  void forward_node(const TapeData& data, std::uint32_t node) {
+    std::uint32_t segment = data.nodes[node].segment;
+    if (node == 0 || segment != segment_) forward_.push_back(0);
+    segment_ = segment;
+    forward_.back() = std::max(forward_.back(), take());
+  }
+  void begin_backward(const Units& units) {
+    units_ = &units;
+    rows_.assign(static_cast<std::size_t>(units.row_count()), 0);
+    for (std::size_t u = 0; u < units.size(); ++u) rows_[u] = forward_[u];
+    row_ = units.backward_row(static_cast<std::uint32_t>(units.size() - 1));
+  }
+  void before_replay(const Tape&, std::uint32_t node) override { enter(node); }
+  void before_backward(const Tape&, std::uint32_t node) override { enter(node); }
+  std::vector<std::int64_t> finish() {
+    count();
+    return std::move(rows_);
+  }
+
+ private:
+  std::int64_t take() {
+    std::int64_t peak = meter_.peak();
+    meter_.reset_peak();
+    return peak;
+  }
+  void count() { rows_[row_] = std::max(rows_[row_], take()); }
+  void enter(std::uint32_t node) {
+    count();
+    row_ = units_->backward_row(units_->of_node(node));
+  }
+
+  Meter& meter_;
+  const Units* units_ = nullptr;
+  std::uint32_t segment_ = kNone;
+  std::vector<std::int64_t> forward_, rows_;
+  int row_ = 0;
+};
+
+/// Reads from a tape between forward and backward who keeps and owes what.
+class Inspector {
+ public:
+  Inspector(const TapeData& data, const Units& units) : data_(data), units_(units) {
+    for (std::uint32_t n = 0; n < data.nodes.size(); ++n) inspect_node(n);
+    for (std::uint32_t s = 0; s < data.segments.size(); ++s) {
+      for (ValueId v : data.segments[s].kept) add_value(v, units.of_segment(s));
+    }
+  }
+
+  void take(Walk& walk) {
+    for (auto& [root, value] : values_) {
+      std::sort(value.users.begin(), value.users.end());
+      value.users.erase(std::unique(value.users.begin(), value.users.end()), value.users.end());
+      walk.values.push_back(std::move(value));
+    }
+    std::sort(reads_.begin(), reads_.end());
+    reads_.erase(std::unique(reads_.begin(), reads_.end()), reads_.end());
+    walk.reads = std::move(reads_);
+    for (const SegmentInstance& instance : data_.segments) walk.needed.push_back(instance.needed);
+  }
+
+ private:
+  void inspect_node(std::uint32_t index) {
+    const NodeRecord& node = data_.nodes[index];
+    std::uint32_t unit = units_.of_node(index);
+    for_each_bit(node.owed_operands | node.replay_operands, [&](int i) {
+      const OperandRecord& operand = data_.operands[node.first_operand + i];
+      if (operand.kind == OperandKind::value) add_value(operand.value, unit);
+      else if (operand.read != kNoRead) reads_.push_back({index, i, unit, operand.tensor.storage().serial()});
+    });
+    for_each_bit(node.owed_results, [&](int r) { add_value(node.first_value + r, unit); });
+  }
+
+  void add_value(ValueId v, std::uint32_t unit) {
+    const ValueRecord& record = data_.values[v];
+    if (record.let_go) return;  // its run will restore it
+    if (record.read != kNoRead) {  // its old bytes are owed through the preserver
+      int result = static_cast<int>(v - data_.nodes[record.node].first_value);
+      reads_.push_back({record.node, -1 - result, unit, record.tensor.storage().serial()});
+      return;
+    }
+    WalkedValue& value = values_[record.root];
+    value.value = record.root;
+    value.charged = round_up_64(record.tensor.storage().bytes());
+    value.node = data_.values[record.root].node;
+    value.users.push_back(unit);
+  }
+
+  const TapeData& data_;
+  const Units& units_;
+  std::map<ValueId, WalkedValue> values_;
+  std::vector<WalkedRead> reads_;
+};
+
+}  // namespace
+
+Walker::Walker(Tape& tape, std::function<Value()> forward) : tape_(tape), forward_(std::move(forward)) {
+  tape_.clear();
+  tape_.set_policy(&policy_);
+  base_ = tape_.memory().meter().live();
+}
+
+Schedule Walker::schedule(const Assignment& assignment) {
+  policy_.assign(&assignment);
+  Schedule schedule = make_schedule(tape_, forward_, assignment.choices);
+  policy_.assign(nullptr);
+  return schedule;
+}
+
+Walk Walker::walk(const Assignment& assignment) {
+  Walk walk;
+  walk.schedule = schedule(assignment);
+  policy_.assign(&assignment);
+  tape_.follow(&walk.schedule);
+  RowMeter rows(tape_.memory().meter());
+  tape_.set_node_hook([&](std::uint32_t node) { rows.forward_node(tape_.data(), node); });
+  tape_.set_observer(&rows);
+  {
+    Value root = forward_();
+    Units units(tape_.data());
+    Inspector(tape_.data(), units).take(walk);
+    rows.begin_backward(units);
+    tape_.backward(root);
+    walk.row_peaks = rows.finish();
+  }
+  tape_.set_node_hook(nullptr);
+  tape_.set_observer(nullptr);
+  tape_.clear();
+  policy_.assign(nullptr);
+  return walk;
+}
+
+void Walker::look(const Assignment& assignment, const std::function<void(Tape&)>& look) {
+  policy_.assign(&assignment);
+  Schedule draft;
+  draft.choices = assignment.choices;
+  draft.draft = true;
+  draft.exact = false;
+  tape_.follow(&draft);
+  {
+    Value root = forward_();
+    look(tape_);
+  }
+  tape_.clear();
+  policy_.assign(nullptr);
+}
+
+}  // namespace reprise

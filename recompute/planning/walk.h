@@ -1,0 +1,66 @@
+// Walk: one dry step under an assignment, looked at closely: its schedule, the highest level of live bytes in each row,
+// and between forward and backward who keeps which value and who owes which read.
+//
+// Everything the planner knows of memory comes from walks: the same tape, engine and preserver that then run the step.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "recompute/plan_step.h"
+#include "recompute/planning/assignment.h"
+#include "recompute/planning/units.h"
+
+namespace reprise {
+
+/// A value whose bytes stay for a backward; views of it count as it.
+struct WalkedValue {
+  ValueId value = kNoValue;          // the root of the chain that shares its bytes
+  std::int64_t charged = 0;          // bytes
+  std::uint32_t node = 0;            // that made it
+  std::vector<std::uint32_t> users;  // units that owe it, ascending
+};
+
+/// Bytes of state, or of a value that is overwritten later, which a unit owes at the version that was read.
+struct WalkedRead {
+  std::uint32_t node = 0;     // that read it; of a value: that made it
+  int operand = -1;           // negative: result -1 - operand of the node
+  std::uint32_t unit = 0;     // that owes it
+  std::uint64_t storage = 0;  // serial number
+  friend auto operator<=>(const WalkedRead&, const WalkedRead&) = default;
+};
+
+struct Walk {
+  Schedule schedule;
+  std::vector<std::int64_t> row_peaks;  // highest live bytes in each row
+  std::vector<WalkedValue> values;      // in order of `value`
+  std::vector<WalkedRead> reads;        // sorted
+  std::vector<std::vector<std::uint32_t>> needed;  // per explicit segment: nodes that a replay runs
+};
+
+/// A dry tape that can be walked again and again: `forward` records one step's forward from the same host state each
+/// time and returns what is differentiated.
+class Walker {
+ public:
+  /// `tape` is an empty tape on memory without bytes, with a replayer; its policy becomes the walker's.
+  Walker(Tape& tape, std::function<Value()> forward);
+  Walker(const Walker&) = delete;
+  Walker& operator=(const Walker&) = delete;
+
+  Walk walk(const Assignment& assignment);
+  /// Only the schedule: what the step will do under `assignment`, with its peak.
+  Schedule schedule(const Assignment& assignment);
+  /// Calls `look` with a tape that stands between forward and backward of the step under `assignment`.
+  void look(const Assignment& assignment, const std::function<void(Tape&)>& look);
+  /// Live bytes before the step.
+  std::int64_t base() const { return base_; }
+
+ private:
+  Tape& tape_;
+  std::function<Value()> forward_;
+  AssignmentPolicy policy_;
+  std::int64_t base_ = 0;
+};
+
+}  // namespace reprise

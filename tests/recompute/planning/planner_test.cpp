@@ -1,0 +1,159 @@
+// The planner on real tapes: what it predicts is what is measured, and what it plans changes no byte.
+#include "recompute/planning/planner.h"
+
+#include <gtest/gtest.h>
+
+#include "recompute/planning/kept_sets.h"
+#include "recompute/planning/plan_text.h"
+#include "tests/recompute/planning/memory_mlp.h"
+
+namespace reprise {
+namespace {
+
+using testing::MemoryMlp;
+
+/// A dry step with its walker, and times that are made up: each node takes as long as it is far from the start.
+struct Dry {
+  explicit Dry(const MemoryMlp::Sizes& sizes = {}) : step(true, sizes), walker(*step.tape, [this] { return step.forward(); }) {
+    walker.look({}, [&](Tape& tape) {
+      for (std::size_t n = 0; n < tape.data().nodes.size(); ++n) {
+        profile.forward_ns.push_back(1000 + static_cast<std::int64_t>(n) % 7 * 400);
+      }
+    });
+    profile.step_ns = 500000;
+    profile.copy = {500, 0.1, 0};
+    profile.gather = {800, 0.12, 3};
+    profile.exchange = {300, 0.2, 3};
+  }
+  MemoryMlp step;
+  Walker walker;
+  Profile profile;
+};
+
+struct Outcome {
+  std::int64_t peak = 0;
+  std::vector<std::vector<double>> gradients;
+  std::vector<double> table;
+};
+
+Outcome run(const Assignment& assignment, const Schedule& schedule, const MemoryMlp::Sizes& sizes = {}) {
+  MemoryMlp real(false, sizes);
+  AssignmentPolicy policy;
+  policy.assign(&assignment);
+  real.tape->set_policy(&policy);
+  real.memory.meter().reset_peak();
+  real.tape->follow(&schedule);
+  {
+    Value root = real.forward();
+    real.tape->backward(root);
+  }
+  Outcome outcome{real.memory.meter().peak(), {}, real.table.to_doubles()};
+  for (const LeafRef& w : real.weights) outcome.gradients.push_back(w->grad.to_doubles());
+  return outcome;
+}
+
+TEST(Planner, WhatAnyChoiceHoldsIsMeasuredToTheByte) {
+  Dry dry;
+  Problem problem(dry.walker, space_with_kept_values(dry.walker, dry.profile), dry.profile);
+  const solver::Instance& instance = problem.instance();
+  ASSERT_FALSE(problem.classes().empty());
+  Outcome plain;
+  std::uint64_t bits = 12345;
+  auto draw = [&](std::size_t n) { return static_cast<std::size_t>((bits = bits * 6364136223846793005u + 1442695040888963407u) >> 33) % n; };
+  for (int round = 0; round < 40; ++round) {
+    solver::Choice choice;
+    for (const solver::Segment& segment : instance.segments) choice.options.push_back(static_cast<std::uint8_t>(draw(segment.options.size())));
+    for (std::size_t c = 0; c < instance.classes.size(); ++c) choice.states.push_back(draw(2) ? solver::StateChoice::whole : solver::StateChoice::region);
+    if (round == 0) std::fill(choice.options.begin(), choice.options.end(), 0);
+    Assignment assignment = problem.assignment(choice, StateOption::region);
+    Schedule schedule = dry.walker.schedule(assignment);
+    Outcome outcome = run(assignment, schedule);
+    EXPECT_EQ(outcome.peak, schedule.peak.total_peak) << round;
+    if (round == 0) plain = outcome;
+    EXPECT_EQ(outcome.gradients, plain.gradients) << round;
+    EXPECT_EQ(outcome.table, plain.table) << round;
+  }
+}
+
+TEST(Planner, TheProblemKnowsThePeakOfUniformPlansToTheByteAndOfMixedOnesNearly) {
+  Dry dry;
+  Problem problem(dry.walker, simple_space(dry.walker), dry.profile);
+  const solver::Instance& instance = problem.instance();
+  for (std::uint8_t option : {0, 1}) {
+    for (solver::StateChoice state : {solver::StateChoice::whole, solver::StateChoice::region}) {
+      solver::Choice choice;
+      for (const solver::Segment& segment : instance.segments) choice.options.push_back(std::min<std::uint8_t>(option, static_cast<std::uint8_t>(segment.options.size() - 1)));
+      choice.states.assign(instance.classes.size(), state);
+      std::int64_t walked = dry.walker.schedule(problem.assignment(choice, StateOption::region)).peak.total_peak;
+      std::int64_t thought = solver::evaluate(instance, choice).peak;
+      EXPECT_GE(thought, walked);
+      EXPECT_LE(thought, walked + walked / 20);
+    }
+  }
+}
+
+TEST(Planner, JointIsNeverWorseAndEveryPlanFitsItsBudget) {
+  Dry dry;
+  Planner planner(dry.walker, dry.profile, {});
+  std::int64_t low = planner.least("joint").predicted_peak;
+  std::int64_t high = planner.plan("joint", 0).plan->predicted_peak;
+  ASSERT_LT(low, high);
+  for (int i = 0; i <= 8; ++i) {
+    std::int64_t budget = low + (high - low) * i / 8;
+    Planner::Answer joint = planner.plan("joint", budget);
+    ASSERT_TRUE(joint.plan) << joint.none.message;
+    for (const std::string& method : plannable_methods()) {
+      Planner::Answer answer = planner.plan(method, budget);
+      if (!answer.plan) {
+        EXPECT_NE(answer.none.message.find("smallest feasible budget"), std::string::npos) << answer.none.message;
+        EXPECT_GT(answer.none.smallest_budget, budget) << method;
+        continue;
+      }
+      EXPECT_LE(answer.plan->predicted_peak, budget) << method;
+      EXPECT_LE(joint.plan->predicted_ns, answer.plan->predicted_ns) << method << " at " << budget;
+      EXPECT_LE(answer.plan->lower_bound_ns, answer.plan->predicted_ns);
+      Assignment assignment = answer.plan->assignment();
+      EXPECT_EQ(run(assignment, dry.walker.schedule(assignment)).peak, answer.plan->predicted_peak) << method;
+    }
+  }
+}
+
+TEST(Planner, APlanReadBackIsTheSamePlan) {
+  Dry dry;
+  Planner planner(dry.walker, dry.profile, {.made_for = {"t", "c", "b", 2}});
+  Plan plan = planner.least("joint");
+  std::string text = to_json(plan);
+  EXPECT_EQ(plan_from_json(text, "plan.json"), plan);
+  EXPECT_EQ(to_json(plan_from_json(text, "plan.json")), text);
+  EXPECT_EQ(to_json(planner.least("joint")), text);
+  EXPECT_NO_THROW(require_made_for(plan, {"t", "c", "b", 2}, "plan.json"));
+  try {
+    require_made_for(plan, {"other", "c", "b", 2}, "plan.json");
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::user);
+    EXPECT_NE(std::string(error.what()).find("trace t (here other)"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Planner, TextThatIsNoPlanIsRefusedWithItsPlace) {
+  for (const char* text : {"", "[]", "{}", "{\"format\": \"reprise-plan/2\"}", "{\"format\": \"reprise-plan/1\"}"}) {
+    try {
+      plan_from_json(text, "mine.json");
+      FAIL() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::user);
+      EXPECT_NE(std::string(error.what()).find("mine.json"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Profile, ReadBackIsTheSame) {
+  Dry dry;
+  dry.profile.machine = "m";
+  dry.profile.trace = "0123";
+  EXPECT_EQ(profile_from_json(to_json(dry.profile), "profile.json"), dry.profile);
+}
+
+}  // namespace
+}  // namespace reprise

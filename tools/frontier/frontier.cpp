@@ -1,0 +1,101 @@
+#include "tools/frontier/frontier.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "data/atomic_file.h"
+#include "models/train/measure_profile.h"
+
+namespace reprise {
+
+Frontier make_frontier(RunPlanner& planner, int budgets) {
+  Frontier frontier;
+  std::int64_t low = INT64_MAX, high = 0;
+  for (const std::string& method : plannable_methods()) {
+    Plan least = planner.least(method);
+    frontier.granularity = least.granularity;
+    frontier.smallest.emplace_back(method, least.predicted_peak);
+    low = std::min(low, least.predicted_peak);
+    Planner::Answer free = planner.plan(method, 0);
+    if (free.plan) high = std::max(high, free.plan->predicted_peak);
+  }
+  std::set<std::int64_t> levels;
+  for (int i = 0; i <= budgets; ++i) levels.insert(low + (high - low) * i / budgets);
+  for (const auto& [method, smallest] : frontier.smallest) {
+    std::set<std::int64_t> own = levels;
+    own.insert(smallest);
+    for (std::int64_t budget : own) {
+      if (budget < smallest) continue;
+      Planner::Answer answer = planner.plan(method, budget);
+      if (answer.plan) frontier.points.push_back({method, budget, std::move(*answer.plan), 0, 0, 0});
+    }
+  }
+  return frontier;
+}
+
+void measure_frontier(const Config& config, Frontier& frontier) {
+  constexpr int kPerMethod = 4;
+  for (const auto& [method, smallest] : frontier.smallest) {
+    std::vector<FrontierPoint*> own;
+    for (FrontierPoint& point : frontier.points) {
+      // Plans that are equal but for their budget need to run once.
+      bool fresh = own.empty() || own.back()->plan.predicted_ns != point.plan.predicted_ns;
+      if (point.method == method && fresh) own.push_back(&point);
+    }
+    std::size_t count = std::min<std::size_t>(kPerMethod, own.size());
+    for (std::size_t i = 0; i < count && !stop_requested(); ++i) {
+      FrontierPoint& point = *own[count == 1 ? 0 : i * (own.size() - 1) / (count - 1)];
+      MeasuredSteps measured = measure_steps(config, std::make_shared<const Plan>(point.plan),
+                                             static_cast<int>(config.get_int("recompute.profile_steps")));
+      point.measured_ns = measured.step_ns;
+      point.spread = measured.spread;
+      point.measured_peak = measured.peak_bytes;
+    }
+  }
+}
+
+std::string frontier_csv(const Frontier& frontier) {
+  std::string text = "granularity,method,budget_bytes,predicted_peak_bytes,predicted_ms,lower_bound_ms,retained,replayed,"
+                     "measured_ms,measured_spread,measured_peak_bytes\n";
+  for (const FrontierPoint& point : frontier.points) {
+    auto replayed = std::count_if(point.plan.segments.begin(), point.plan.segments.end(), [](const PlannedSegment& s) { return s.replay; });
+    text += fmt::format("{},{},{},{},{:.4f},{:.4f},{},{},", frontier.granularity, point.method, point.budget,
+                        point.plan.predicted_peak, static_cast<double>(point.plan.predicted_ns) * 1e-6,
+                        static_cast<double>(point.plan.lower_bound_ns) * 1e-6,
+                        static_cast<std::int64_t>(point.plan.segments.size()) - replayed, replayed);
+    text += point.measured_ns > 0 ? fmt::format("{:.4f},{:.4f},{}\n", static_cast<double>(point.measured_ns) * 1e-6, point.spread, point.measured_peak)
+                                  : std::string(",,\n");
+  }
+  return text;
+}
+
+int write_frontier(const Config& config, RunPlanner& planner, const std::string& folder, bool measure) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail(ErrorKind::io, "[plan] cannot make the folder {}: {}", folder, error.message());
+  std::filesystem::path out(folder);
+  auto write = [&](RunPlanner& with, const std::string& name) {
+    Frontier frontier = make_frontier(with);
+    if (measure) measure_frontier(config, frontier);
+    write_file_atomically(out / (name + ".csv"), frontier_csv(frontier));
+    write_file_atomically(out / (name + ".svg"), frontier_svg(frontier, config.get_string("model.type")));
+    fmt::print("{}: {} plans; smallest feasible budget", (out / (name + ".csv")).string(), frontier.points.size());
+    for (const auto& [method, bytes] : frontier.smallest) fmt::print(" {} {}", method, bytes);
+    fmt::print("\n");
+  };
+  if (config.get_string("recompute.granularity") == "segment") {
+    write(planner, "frontier");
+    return 0;
+  }
+  write(planner, "frontier");
+  Config coarse = config;
+  coarse.set("recompute.granularity", std::string("segment"), "reprise plan --frontier");
+  RunPlanner by_segment(coarse, planner.profile());
+  write(by_segment, "frontier_segment");
+  return 0;
+}
+
+}  // namespace reprise

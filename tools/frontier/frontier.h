@@ -1,0 +1,41 @@
+// The frontier: step time against budget for the seven methods, from the smallest feasible budget to no recomputation,
+// as CSV and as a picture. Used by `reprise plan --frontier`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/train/make_plan.h"
+
+namespace reprise {
+
+struct FrontierPoint {
+  std::string method;
+  std::int64_t budget = 0;       // bytes
+  Plan plan;
+  std::int64_t measured_ns = 0;  // of a step; 0: not measured
+  double spread = 0;             // of what was measured
+  std::int64_t measured_peak = 0;
+};
+
+struct Frontier {
+  std::string granularity;
+  std::vector<FrontierPoint> points;                              // by method, budgets ascending
+  std::vector<std::pair<std::string, std::int64_t>> smallest;     // smallest feasible budget of each method
+};
+
+/// `budgets`: how many levels between the smallest feasible budget of all and the peak without recomputation.
+Frontier make_frontier(RunPlanner& planner, int budgets = 20);
+
+/// Runs some of the plans of each method (steps as recompute.profile_steps says) and notes what they took.
+void measure_frontier(const Config& config, Frontier& frontier);
+
+std::string frontier_csv(const Frontier& frontier);
+std::string frontier_svg(const Frontier& frontier, const std::string& title);
+
+/// Makes the folder and writes frontier.csv and frontier.svg (with granularity node also those of `segment`).
+/// Returns an exit code.
+int write_frontier(const Config& config, RunPlanner& planner, const std::string& folder, bool measure);
+
+}  // namespace reprise

@@ -1,0 +1,94 @@
+// `reprise plan`: chooses per segment and state what to retain, replay and preserve under a budget, and says why.
+#include <cstdio>
+#include <memory>
+
+#include "data/atomic_file.h"
+#include "models/train/make_plan.h"
+#include "recompute/planning/plan_text.h"
+#include "tools/cli/verb.h"
+#include "tools/frontier/frontier.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* kHelp =
+    R"(Plans the training step of CONFIG: traces it without data, profiles a few real steps inside memory.budget, and chooses for
+each segment whether its values are retained or replayed (perhaps keeping single results), and for each state that is
+overwritten whether it is preserved whole or by region, so that the step is fastest and its peak within the budget. Prints
+a table per segment, the predicted peak and time, a lower bound on the time of any plan of the method, and the gap.
+
+--all puts the seven methods side by side at one budget. --frontier computes step time against budget for all of them,
+from the smallest feasible budget to no recomputation: a CSV file and an SVG picture in the folder -o; with --measure some
+of the plans are also run, and what they took is drawn on top.
+
+Without recompute.method the method is joint. -o writes the plan, --profile-out the measured times; recompute.plan
+and recompute.profile read them back.
+
+Examples:
+  reprise plan configs/cifar100_dense_queue.yaml memory.budget=120MiB
+  reprise plan configs/cifar100_dense_queue.yaml memory.budget=120MiB recompute.method=retain+whole -o plan.json
+  reprise plan configs/cifar100_dense_queue.yaml --all memory.budget=100MiB
+  reprise plan configs/cifar100_dense_queue.yaml --frontier -o frontier)";
+
+struct Options {
+  ConfigArguments arguments;
+  std::string output, profile_output;
+  bool all = false, frontier = false, measure = false;
+};
+
+int one_plan(const Config& config, const Options& options, RunPlanner& planner) {
+  const std::string& method = config.get_string("recompute.method");
+  Planner::Answer answer = planner.plan(method, config.get_bytes("memory.budget").value_or(0));
+  if (!answer.plan) throw config.error_at("memory.budget", "{}", answer.none.message);
+  std::fputs(plan_table(*answer.plan).c_str(), stdout);
+  if (options.output.empty()) return 0;
+  write_file_atomically(options.output, to_json(*answer.plan));
+  fmt::print("written to {}\n", options.output);
+  return 0;
+}
+
+int all_plans(const Config& config, RunPlanner& planner) {
+  std::int64_t budget = config.get_bytes("memory.budget").value_or(0);
+  std::vector<PlanRow> rows;
+  for (const std::string& method : plannable_methods()) rows.push_back({method, planner.plan(method, budget)});
+  std::fputs(plans_side_by_side(rows, budget).c_str(), stdout);
+  return 0;
+}
+
+int run(const Options& options) {
+  Config config = options.arguments.load();
+  if (config.get_string("recompute.method") == "unchecked") {
+    throw config.error_at("recompute.method", "expected a method that can be planned; unchecked is the negative control and never is");
+  }
+  if (config.get_string("recompute.method") == "retain" && !config.is_set("recompute.method")) {
+    config.set("recompute.method", std::string("joint"), "reprise plan");
+  }
+  // Several methods are compared at budgets that the method asked for may not fit: the profile is taken where any fits.
+  bool several = options.all || options.frontier;
+  auto note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
+  RunPlanner planner(config, profile_of(config, several ? "joint" : config.get_string("recompute.method"), note));
+  if (!options.profile_output.empty()) write_file_atomically(options.profile_output, to_json(planner.profile()));
+  if (options.frontier) {
+    if (options.output.empty()) fail(ErrorKind::user, "[plan] --frontier expected a folder: -o DIR");
+    return write_frontier(config, planner, options.output, options.measure);
+  }
+  return options.all ? all_plans(config, planner) : one_plan(config, options, planner);
+}
+
+}  // namespace
+
+Verb plan_verb() {
+  return {"plan", "choose what to retain, replay and preserve under a budget", kHelp,
+          [](Command& app) -> VerbAction {
+            auto options = std::make_shared<Options>();
+            options->arguments.add_to(app);
+            app.add_option("-o,--output", options->output, "the file to write the plan to; with --frontier, the folder").option_text("PATH");
+            app.add_option("--profile-out", options->profile_output, "the file to write the measured times to").option_text("FILE");
+            app.add_flag("--all", options->all, "the seven methods side by side");
+            app.add_flag("--frontier", options->frontier, "step time against budget for the seven methods");
+            app.add_flag("--measure", options->measure, "with --frontier: also run some of the plans");
+            return [options] { return run(*options); };
+          }};
+}
+
+}  // namespace reprise
