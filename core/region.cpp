@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "core/runs.h"
 
 namespace reprise {
 
@@ -13,17 +14,7 @@ namespace {
 
 using Runs = std::span<const Run>;
 
-/// The first run at or after `i` that ends above `at`. Gallops, so that a few runs against many cost
-/// O(few * log(many)), and costs one comparison where no run is skipped.
-std::size_t seek(Runs runs, std::size_t i, std::int64_t at) {
-  if (i >= runs.size() || runs[i].hi > at) return i;
-  std::size_t step = 1;
-  while (i + step < runs.size() && runs[i + step].hi <= at) step *= 2;
-  auto first = runs.begin() + static_cast<std::ptrdiff_t>(i + step / 2);
-  auto last = runs.begin() + static_cast<std::ptrdiff_t>(std::min(i + step, runs.size()));
-  auto found = std::partition_point(first, last, [at](const Run& run) { return run.hi <= at; });
-  return static_cast<std::size_t>(found - runs.begin());
-}
+std::size_t seek(Runs runs, std::size_t i, std::int64_t at) { return seek_above(runs, i, at); }
 
 /// Appends a run that starts at or after the start of the last one; merges when they overlap or touch.
 void append(std::vector<Run>& out, const Run& run) {
@@ -176,7 +167,7 @@ bool Region::overlaps(const Region& other) const {
 }
 
 bool Region::contains(const Region& other) const {
-  if (other.bytes_ > bytes_) return false;
+  if (other.bytes_ >= bytes_) return *this == other;
   Runs mine = runs();
   std::size_t i = 0;
   for (const Run& run : other.runs()) {
@@ -229,6 +220,7 @@ Region intersect(const Region& a, const Region& b) {
 
 Region subtract(const Region& a, const Region& b) {
   if (!a.overlaps(b)) return a;
+  if (a == b) return Region();
   Runs x = a.runs(), y = b.runs();
   std::vector<Run> out;
   out.reserve(x.size() + std::min(x.size(), y.size()));

@@ -1,37 +1,104 @@
 #include "memory/preserver.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/error.h"
+#include "memory/ledger.h"
 
 namespace reprise {
 
+namespace {
+constexpr std::size_t kSpareLedgers = 256;
+}  // namespace
+
 const char* to_string(StateOption option) { return option == StateOption::whole ? "whole" : "region"; }
 
+Preserver::Preserver(Allocator& allocator) : state_(std::make_unique<State>(allocator)) {}
+
 Preserver::~Preserver() {
-  for (Read& read : reads_) {
-    if (read.used) drop(static_cast<ReadId>(&read - reads_.data()));
+  for (State::Read& read : state_->reads) {
+    if (read.used) drop(static_cast<ReadId>(&read - state_->reads.data()));
   }
 }
 
-Preserver::Ledger& Preserver::ledger_of(Storage& storage) {
-  if (!storage.ledger) storage.ledger = new Ledger;
-  return *static_cast<Ledger*>(storage.ledger);
+void Preserver::set_guard(bool on) { state_->guard = on; }
+void Preserver::set_unchecked(bool on) { state_->unchecked = on; }
+
+Clock Preserver::version(ReadId read) const { return state_->reads[read].clock; }
+const Region& Preserver::region(ReadId read) const { return state_->reads[read].region; }
+const Writer& Preserver::writer(ReadId read) const { return state_->reads[read].writer; }
+bool Preserver::broken(ReadId read) const {
+  const State::Read& r = state_->reads[read];
+  return r.copy || !r.pieces.empty();
 }
+Preserver::Totals Preserver::ever() const { return state_->ever; }
+
+// ---- ledgers
+
+Preserver::State::State(Allocator& from) : allocator(&from) { spare.reserve(kSpareLedgers); }
+
+Preserver::State::Ledger& Preserver::State::ledger_of(Storage& storage) {
+  if (!storage.ledger) {
+    if (spare.empty()) {
+      storage.ledger = new Ledger(scratch);
+    } else {
+      storage.ledger = spare.back().release();
+      spare.pop_back();
+    }
+  }
+  return of(storage);
+}
+
+/// The storage has no obligations left, so its ledger holds nothing.
+void Preserver::State::give_back(Storage& storage) noexcept {
+  std::unique_ptr<Ledger> ledger(&of(storage));
+  storage.ledger = nullptr;
+  if (ledger->listed) std::erase(open_storages, &storage);
+  if (spare.size() == kSpareLedgers) return;
+  ledger->listed = false;
+  ledger->index.clear();
+  spare.push_back(std::move(ledger));
+}
+
+void Preserver::State::index_fresh(Ledger& ledger) {
+  for (; !ledger.fresh.empty(); ledger.fresh.pop_back()) {
+    ReadId id = ledger.fresh.back();
+    Read& read = reads[id];
+    read.at = ledger.index.add(read.live, id, read.option == StateOption::whole);
+    read.live = Region();
+    read.place = Place::index;
+    if (!read.pieces.empty()) ledger.index.settle(read.at);
+  }
+}
+
+/// No write needs to look for the read any more.
+void Preserver::State::unlist(Ledger& ledger, Read& read) noexcept {
+  if (read.place == Place::index) ledger.index.forget(read.at);
+  if (read.place == Place::fresh) {
+    ReadId last = ledger.fresh.back();
+    ledger.fresh[read.at] = last;
+    reads[last].at = read.at;
+    ledger.fresh.pop_back();
+  }
+  read.place = Place::none;
+}
+
+// ---- reads
 
 ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option, const ReadLabel& label) {
-  Ledger& ledger = ledger_of(storage);
-  close(ledger);
+  State& s = *state_;
+  State::Ledger& ledger = s.ledger_of(storage);
+  s.close(ledger);
   ReadId id;
-  if (free_.empty()) {
-    id = static_cast<ReadId>(reads_.size());
-    reads_.emplace_back();
+  if (s.free.empty()) {
+    id = static_cast<ReadId>(s.reads.size());
+    s.reads.emplace_back();
+    s.free.reserve(s.reads.capacity());  // so that drop() cannot fail
   } else {
-    id = free_.back();
-    free_.pop_back();
+    id = s.free.back();
+    s.free.pop_back();
   }
-  Read& read = reads_[id];
+  State::Read& read = s.reads[id];
   read.storage = &storage;
   read.region = region;
   read.live = region;
@@ -40,187 +107,175 @@ ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option
   read.option = option;
   read.label = label;
   read.used = true;
-  ledger.reads.push_back(id);
+  read.place = State::Place::fresh;
+  read.at = static_cast<std::uint32_t>(ledger.fresh.size());
+  ledger.fresh.push_back(id);
   ++storage.obligations;
-  ++ever_.reads;
-  if (guard_) read.hash = hash_of(read);
+  ++s.ever.reads;
+  if (s.guard) read.hash = s.hash_of(read);
   return id;
 }
 
 void Preserver::drop(ReadId id) noexcept {
-  Read& read = reads_[id];
-  Ledger& ledger = ledger_of(*read.storage);
-  std::vector<Piece> pieces = std::move(read.pieces);
-  for (const Piece& piece : pieces) remove_reader(ledger, piece.block, id);
-  auto at = std::find(ledger.reads.rbegin(), ledger.reads.rend(), id);
-  ledger.reads.erase(std::next(at).base());
-  Storage* storage = read.storage;
-  read = Read{};
-  free_.push_back(id);
-  if (--storage->obligations == 0) {
-    std::erase(open_storages_, storage);
-    delete static_cast<Ledger*>(storage->ledger);
-    storage->ledger = nullptr;
-  }
+  State& s = *state_;
+  State::Read& read = s.reads[id];
+  Storage& storage = *read.storage;
+  State::Ledger& ledger = s.of(storage);
+  for (const State::Piece& piece : read.pieces) s.release(ledger, piece.block);
+  s.unlist(ledger, read);
+  read.pieces.clear();
+  read.copy.reset();
+  read.region = Region();
+  read.live = Region();
+  read.used = false;
+  s.free.push_back(id);
+  if (--storage.obligations == 0) s.give_back(storage);
 }
 
-void Preserver::remove_reader(Ledger& ledger, Block* block, ReadId id) noexcept {
-  std::erase(block->readers, id);
-  if (!block->readers.empty()) return;
-  if (block->open) {
-    exchange(*block);
-    std::erase(ledger.open, block);
-  }
-  std::erase_if(ledger.blocks, [&](const std::unique_ptr<Block>& b) { return b.get() == block; });
+void Preserver::State::release(Ledger& ledger, Block* block) noexcept {
+  if (--block->readers > 0) return;
+  if (block->open) close(ledger, block);
+  std::size_t place = block->place;
+  std::swap(ledger.blocks[place], ledger.blocks.back());
+  ledger.blocks[place]->place = place;
+  ledger.blocks.pop_back();
 }
 
-std::vector<Preserver::Claim> Preserver::partition(const Ledger& ledger, const Region& region) {
-  std::vector<Claim> claims;
-  for (ReadId id : ledger.reads) {
-    const Read& read = reads_[id];
-    if (read.option != StateOption::region || read.copy) continue;
-    Region rest = intersect(read.live, region);
-    for (std::size_t i = 0, n = claims.size(); i < n && !rest.empty(); ++i) {
-      Region common = intersect(claims[i].region, rest);
-      if (common.empty()) continue;
-      rest = subtract(rest, common);
-      if (common == claims[i].region) {
-        claims[i].readers.push_back(id);
-      } else {
-        claims[i].region = subtract(claims[i].region, common);
-        Claim split{std::move(common), claims[i].readers};
-        split.readers.push_back(id);
-        claims.push_back(std::move(split));
-      }
-    }
-    if (!rest.empty()) claims.push_back({std::move(rest), {id}});
-  }
-  return claims;
+// ---- a write
+
+/// What a write breaks where one read is pending: the usual case, and cheaper than to index its rows.
+void Preserver::State::find_in_single(Read& read, ReadId id, const Region& region, PreserveBy by) {
+  bool whole = by == PreserveBy::as_asked ? read.option == StateOption::whole : by == PreserveBy::whole;
+  if (!read.live.overlaps(region)) return found.be_empty();
+  if (whole && read.pieces.empty()) return found.be_whole(id);
+  broken = region.contains(read.live) ? read.live : intersect(read.live, region);
+  found.be_claim(id, broken.runs());
 }
-
-namespace {
-
-/// Bytes of the row list that goes with packed data: first and last byte of each run as u32; none for a span.
-std::int64_t row_list_bytes(const Region& region) {
-  return region.is_span() ? 0 : static_cast<std::int64_t>(region.run_count()) * 8;
-}
-
-/// Nothing in a dry trace, where storages have no bytes.
-void copy_bytes(const std::byte* from, std::byte* to, std::int64_t count) {
-  if (to) std::memcpy(to, from, static_cast<std::size_t>(count));
-}
-
-std::int64_t block_bytes(const Region& region) { return region.bytes() + row_list_bytes(region); }
-
-}  // namespace
 
 void Preserver::before_write(Storage& storage, const Region& region, const Writer& writer) {
-  if (unchecked_) return;
-  Ledger& ledger = ledger_of(storage);
-  close(ledger);
-  std::vector<Claim> claims = partition(ledger, region);
+  State& s = *state_;
+  if (s.unchecked) return;
+  State::Ledger& ledger = s.ledger_of(storage);
+  s.close(ledger);
+  State::Read* single = nullptr;
+  if (ledger.index.empty() && ledger.fresh.size() == 1) {
+    ReadId id = ledger.fresh.front();
+    single = &s.reads[id];
+    s.find_in_single(*single, id, region, writer.preserve);
+  } else {
+    s.index_fresh(ledger);
+    ledger.index.find(region, writer.preserve, s.found);
+  }
+  if (s.found.empty()) return;
+  // All memory is had before anything changes.
+  std::shared_ptr<State::Copy> copy = s.found.whole().empty() ? nullptr : s.make_copy(storage, writer);
+  std::vector<std::unique_ptr<State::Block>> blocks = s.make_blocks(storage, writer);
+  s.bind(ledger, std::move(blocks));
+  for (ReadId id : s.found.whole()) {
+    s.reads[id].copy = copy;
+    s.unlist(ledger, s.reads[id]);
+  }
+  if (!single) {
+    ledger.index.take(region);
+  } else if (!copy) {
+    single->live = subtract(single->live, s.broken);
+    if (single->live.empty()) s.unlist(ledger, *single);
+  }
+}
+
+std::shared_ptr<Preserver::State::Copy> Preserver::State::make_copy(Storage& storage, const Writer& writer) {
+  auto copy = std::make_shared<Copy>();
+  copy->killer = writer;
+  copy->bytes = Storage::create(*allocator, nullptr, storage.bytes(), Category::preserved);
+  if (storage.raw()) copy_span(storage.raw(), copy->bytes->raw(), storage.bytes());
+  return copy;
+}
+
+/// One block per claim that was found; or one plain one, where those would be as large as the storage.
+std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blocks(Storage& storage,
+                                                                                    const Writer& writer) {
+  std::vector<std::unique_ptr<Block>> blocks;
+  auto add = [&] {
+    blocks.push_back(std::make_unique<Block>());
+    blocks.back()->storage = &storage;
+    blocks.back()->killer = writer;
+  };
   std::int64_t packed = 0;
-  for (const Claim& claim : claims) packed += round_up_64(block_bytes(claim.region));
-  make_copy(storage, ledger, region, writer);
-  if (!claims.empty()) {
-    if (packed >= round_up_64(storage.bytes())) make_plain_block(storage, ledger, claims, writer);
-    else make_blocks(storage, ledger, std::move(claims), writer);
+  for (const OwedIndex::Claim& claim : found.claims()) {
+    add();
+    RowList& rows = blocks.back()->rows;
+    rows = list_rows(claim.runs);
+    packed += round_up_64(rows.data_bytes + rows.bytes());
   }
+  if (blocks.empty()) return blocks;
+  if (packed >= round_up_64(storage.bytes())) {
+    blocks.clear();
+    add();
+    blocks.back()->plain = true;
+    blocks.back()->bytes = Storage::create(*allocator, nullptr, storage.bytes(), Category::preserved);
+    if (storage.raw()) copy_span(storage.raw(), blocks.back()->bytes->raw(), storage.bytes());
+    return blocks;
+  }
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    Block& block = *blocks[i];
+    std::int64_t bytes = block.rows.data_bytes + block.rows.bytes();
+    block.bytes = Storage::create(*allocator, nullptr, bytes, Category::preserved);
+    if (storage.raw()) pack_rows(block.rows, found.claims()[i].runs, storage.raw(), block.bytes->raw());
+  }
+  return blocks;
 }
 
-void Preserver::make_copy(Storage& storage, Ledger& ledger, const Region& region, const Writer& writer) {
-  std::shared_ptr<Copy> copy;
-  for (ReadId id : ledger.reads) {
-    Read& read = reads_[id];
-    if (read.option != StateOption::whole || read.copy || !read.live.overlaps(region)) continue;
-    if (!copy) {
-      copy = std::make_shared<Copy>();
-      copy->killer = writer;
-      copy->bytes = Storage::create(*allocator_, nullptr, storage.bytes(), Category::preserved);
-      copy_bytes(storage.raw(), copy->bytes->raw(), storage.bytes());
-      ++ever_.copies;
-      ever_.copy_bytes += storage.bytes();
-    }
-    read.copy = copy;
-    read.live = Region();
-  }
-}
-
-void Preserver::make_plain_block(Storage& storage, Ledger& ledger, const std::vector<Claim>& claims,
-                                 const Writer& writer) {
-  auto block = std::make_unique<Block>();
-  block->storage = &storage;
-  block->plain = true;
-  block->killer = writer;
-  block->bytes = Storage::create(*allocator_, nullptr, storage.bytes(), Category::preserved);
-  copy_bytes(storage.raw(), block->bytes->raw(), storage.bytes());
-  for (const Claim& claim : claims) {
-    block->region = unite(block->region, claim.region);
+/// Gives the blocks of a write to the reads that they were made for.
+void Preserver::State::bind(Ledger& ledger, std::vector<std::unique_ptr<Block>> blocks) {
+  for (std::size_t i = 0; i < found.claims().size(); ++i) {
+    const OwedIndex::Claim& claim = found.claims()[i];
+    Block* block = blocks.front()->plain ? blocks.front().get() : blocks[i].get();
+    Region part = block->plain ? Region::from_runs({claim.runs.begin(), claim.runs.end()}) : Region();
     for (ReadId id : claim.readers) {
-      Read& read = reads_[id];
-      if (!read.pieces.empty() && read.pieces.back().block == block.get()) {
-        read.pieces.back().part = unite(read.pieces.back().part, claim.region);
+      std::vector<Piece>& pieces = reads[id].pieces;
+      if (!pieces.empty() && pieces.back().block == block) {
+        pieces.back().part = unite(pieces.back().part, part);
       } else {
-        read.pieces.push_back({block.get(), claim.region});
-        block->readers.push_back(id);
-      }
-      read.live = subtract(read.live, claim.region);
-    }
-  }
-  ++ever_.blocks;
-  ever_.block_bytes += storage.bytes();
-  ledger.blocks.push_back(std::move(block));
-}
-
-void Preserver::make_blocks(Storage& storage, Ledger& ledger, std::vector<Claim> claims, const Writer& writer) {
-  std::vector<std::unique_ptr<Block>> fresh;  // all memory is had before anything changes
-  for (const Claim& claim : claims) {
-    auto block = std::make_unique<Block>();
-    block->storage = &storage;
-    block->killer = writer;
-    block->bytes = Storage::create(*allocator_, nullptr, block_bytes(claim.region), Category::preserved);
-    if (std::byte* to = block->bytes->raw()) {
-      for (const Run& run : claim.region.runs()) {
-        copy_bytes(storage.raw() + run.lo, to, run.hi - run.lo);
-        to += run.hi - run.lo;
+        pieces.push_back({block, part});
+        ++block->readers;
+        if (reads[id].place == Place::index) ledger.index.settle(reads[id].at);
       }
     }
-    fresh.push_back(std::move(block));
   }
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    Block* block = fresh[i].get();
-    for (ReadId id : claims[i].readers) {
-      Read& read = reads_[id];
-      read.live = subtract(read.live, claims[i].region);
-      read.pieces.push_back({block, claims[i].region});
-    }
-    ++ever_.blocks;
-    ever_.block_bytes += claims[i].region.bytes();
-    ever_.row_list_bytes += row_list_bytes(claims[i].region);
-    block->readers = std::move(claims[i].readers);
-    block->region = std::move(claims[i].region);
-    ledger.blocks.push_back(std::move(fresh[i]));
+  for (std::unique_ptr<Block>& block : blocks) {
+    ++ever.blocks;
+    ever.block_bytes += block->plain ? block->bytes->bytes() : block->rows.data_bytes;
+    ever.row_list_bytes += block->rows.bytes();
+    block->place = ledger.blocks.size();
+    ledger.blocks.push_back(std::move(block));
+  }
+  if (!found.whole().empty()) {
+    ++ever.copies;
+    ever.copy_bytes += reads[found.whole().front()].storage->bytes();
   }
 }
 
 void Preserver::before_host_access(Storage& storage) noexcept {
-  if (storage.ledger) close(*static_cast<Ledger*>(storage.ledger));
+  if (storage.ledger) state_->close(state_->of(storage));
 }
 
 void Preserver::storage_dies(Storage& storage) noexcept {
-  delete static_cast<Ledger*>(storage.ledger);
+  std::erase(state_->open_storages, &storage);
+  delete static_cast<State::Ledger*>(storage.ledger);
   storage.ledger = nullptr;
 }
 
+// ---- what there is
+
 Preserver::Totals Preserver::live() const {
   Totals totals;
-  std::vector<const Copy*> copies;
-  std::vector<const Block*> blocks;
-  for (const Read& read : reads_) {
+  std::vector<const State::Copy*> copies;
+  std::vector<const State::Block*> blocks;
+  for (const State::Read& read : state_->reads) {
     if (!read.used) continue;
     ++totals.reads;
     if (read.copy) copies.push_back(read.copy.get());
-    for (const Piece& piece : read.pieces) blocks.push_back(piece.block);
+    for (const State::Piece& piece : read.pieces) blocks.push_back(piece.block);
   }
   auto unique = [](auto& list) {
     std::sort(list.begin(), list.end());
@@ -228,10 +283,10 @@ Preserver::Totals Preserver::live() const {
   };
   unique(copies);
   unique(blocks);
-  for (const Copy* copy : copies) totals.copy_bytes += copy->bytes->bytes();
-  for (const Block* block : blocks) {
-    totals.block_bytes += block->plain ? block->bytes->bytes() : block->region.bytes();
-    totals.row_list_bytes += block->plain ? 0 : row_list_bytes(block->region);
+  for (const State::Copy* copy : copies) totals.copy_bytes += copy->bytes->bytes();
+  for (const State::Block* block : blocks) {
+    totals.block_bytes += block->plain ? block->bytes->bytes() : block->rows.data_bytes;
+    totals.row_list_bytes += block->rows.bytes();
   }
   totals.copies = static_cast<std::int64_t>(copies.size());
   totals.blocks = static_cast<std::int64_t>(blocks.size());
@@ -239,13 +294,15 @@ Preserver::Totals Preserver::live() const {
 }
 
 std::vector<Preserver::Kept> Preserver::kept(ReadId id) const {
-  const Read& read = reads_[id];
+  const State::Read& read = state_->reads[id];
   std::vector<Kept> all;
   if (read.copy) all.push_back({read.copy.get(), true, read.copy->bytes->bytes(), 0, read.copy->killer});
-  for (const Piece& piece : read.pieces) {
-    const Block& block = *piece.block;
-    if (block.plain) all.push_back({&block, true, block.bytes->bytes(), 0, block.killer});
-    else all.push_back({&block, false, block.region.bytes(), row_list_bytes(block.region), block.killer});
+  for (const State::Piece& piece : read.pieces) {
+    const State::Block& block = *piece.block;
+    if (block.plain)
+      all.push_back({&block, true, block.bytes->bytes(), 0, block.killer});
+    else
+      all.push_back({&block, false, block.rows.data_bytes, block.rows.bytes(), block.killer});
   }
   return all;
 }

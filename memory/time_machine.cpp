@@ -7,135 +7,131 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/parallel.h"
-#include "memory/preserver.h"
+#include "memory/ledger.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 namespace reprise {
 
-namespace {
-
-void swap_bytes(std::byte* a, std::byte* b, std::int64_t count) {
-  alignas(64) std::byte buffer[4096];
-  while (count > 0) {
-    auto n = static_cast<std::size_t>(std::min<std::int64_t>(count, sizeof buffer));
-    std::memcpy(buffer, a, n);
-    std::memcpy(a, b, n);
-    std::memcpy(b, buffer, n);
-    a += n;
-    b += n;
-    count -= static_cast<std::int64_t>(n);
-  }
-}
-
-}  // namespace
-
-void Preserver::exchange(Block& block) noexcept {
+void Preserver::State::exchange(Block& block) noexcept {
   std::byte* live = block.storage->raw();
   std::byte* kept = block.bytes->raw();
   if (!live) {  // a dry trace
   } else if (block.plain) {
-    for (const Run& run : block.open_part.runs()) swap_bytes(live + run.lo, kept + run.lo, run.hi - run.lo);
+    for (const Run& run : block.open_part.runs()) swap_span(live + run.lo, kept + run.lo, run.hi - run.lo);
   } else {
-    for (const Run& run : block.region.runs()) {
-      swap_bytes(live + run.lo, kept, run.hi - run.lo);
-      kept += run.hi - run.lo;
-    }
+    swap_rows(block.rows, live, kept);
   }
   block.open = !block.open;
 }
 
-void Preserver::close(Ledger& ledger) noexcept {
+void Preserver::State::open(Ledger& ledger, Block* block) {
+  block->open_place = ledger.open.size();
+  ledger.open.push_back(block);
+  block->open_part = block->wanted;
+  exchange(*block);
+}
+
+/// The open blocks of a storage have no bytes in common, so they may be closed in any order.
+void Preserver::State::close(Ledger& ledger, Block* block) noexcept {
+  exchange(*block);
+  ledger.open.back()->open_place = block->open_place;
+  ledger.open[block->open_place] = ledger.open.back();
+  ledger.open.pop_back();
+}
+
+void Preserver::State::close(Ledger& ledger) noexcept {
   for (Block* block : ledger.open) exchange(*block);
   ledger.open.clear();
 }
 
 void Preserver::close_all() noexcept {
-  for (Storage* storage : open_storages_) close(*static_cast<Ledger*>(storage->ledger));
-  open_storages_.clear();
+  for (Storage* storage : state_->open_storages) {
+    State::Ledger& ledger = state_->of(*storage);
+    state_->close(ledger);
+    ledger.listed = false;
+  }
+  state_->open_storages.clear();
+}
+
+/// Serves those of `ids` that are reads of `storage`.
+void Preserver::State::serve_storage(Storage& storage, std::span<const ReadId> ids) {
+  ++servings;
+  wanted.clear();
+  bool live_wanted = false;
+  for (ReadId id : ids) {
+    const Read& read = reads[id];
+    if (read.storage != &storage || read.copy) continue;
+    live_wanted = true;
+    for (const Piece& piece : read.pieces) {
+      Block& block = *piece.block;
+      if (block.serving != servings) {
+        block.serving = servings;
+        block.wanted = piece.part;
+        wanted.push_back(&block);
+      } else if (block.plain) {
+        block.wanted = unite(block.wanted, piece.part);
+      }
+    }
+  }
+  if (!live_wanted) return;
+  Ledger& ledger = of(storage);
+  for (std::size_t i = ledger.open.size(); i-- > 0;) {
+    Block* block = ledger.open[i];
+    if (block->serving != servings || !(block->open_part == block->wanted)) close(ledger, block);
+  }
+  if (!wanted.empty() && !ledger.listed) {
+    open_storages.push_back(&storage);
+    ledger.listed = true;
+  }
+  for (Block* block : wanted) {
+    if (!block->open) open(ledger, block);
+  }
 }
 
 void Preserver::serve(std::span<const ReadId> ids) {
+  State& s = *state_;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    Storage* storage = reads_[ids[i]].storage;
+    Storage* storage = s.reads[ids[i]].storage;
     bool seen = false;
-    for (std::size_t j = 0; j < i && !seen; ++j) seen = reads_[ids[j]].storage == storage;
-    if (seen) continue;
-    std::vector<Piece> wanted;
-    bool live_wanted = false;
-    for (std::size_t j = i; j < ids.size(); ++j) {
-      const Read& read = reads_[ids[j]];
-      if (read.storage != storage || read.copy) continue;
-      live_wanted = true;
-      for (const Piece& piece : read.pieces) {
-        auto at = std::find_if(wanted.begin(), wanted.end(), [&](const Piece& w) { return w.block == piece.block; });
-        if (at == wanted.end()) wanted.push_back(piece);
-        else at->part = unite(at->part, piece.part);
-      }
-    }
-    if (!live_wanted) continue;
-    Ledger& ledger = ledger_of(*storage);
-    std::erase_if(ledger.open, [&](Block* block) {
-      auto at = std::find_if(wanted.begin(), wanted.end(), [&](const Piece& w) { return w.block == block; });
-      if (at != wanted.end() && (!block->plain || block->open_part == at->part)) return false;
-      exchange(*block);
-      return true;
-    });
-    for (const Piece& piece : wanted) {
-      if (piece.block->open) continue;
-      piece.block->open_part = piece.part;
-      exchange(*piece.block);
-      ledger.open.push_back(piece.block);
-    }
-    if (!ledger.open.empty() && std::find(open_storages_.begin(), open_storages_.end(), storage) == open_storages_.end()) {
-      open_storages_.push_back(storage);
-    }
+    for (std::size_t j = 0; j < i && !seen; ++j) seen = s.reads[ids[j]].storage == storage;
+    if (!seen) s.serve_storage(*storage, ids.subspan(i));
   }
-  if (guard_ && !unchecked_) {
-    for (ReadId id : ids) verify(reads_[id]);
+  if (s.guard && !s.unchecked) {
+    for (ReadId id : ids) s.verify(s.reads[id]);
   }
 }
 
 std::byte* Preserver::base(ReadId id) const {
-  const Read& read = reads_[id];
+  const State::Read& read = state_->reads[id];
   return read.copy ? read.copy->bytes->raw() : read.storage->raw();
 }
 
-void Preserver::copy_out(const Read& read, std::byte* to) const {
-  if (read.copy) {
-    for (const Run& run : read.region.runs()) {
-      std::memcpy(to + run.lo, read.copy->bytes->raw() + run.lo, static_cast<std::size_t>(run.hi - run.lo));
-    }
-    return;
-  }
+/// Of a read that is not served: the live bytes, then over them those that blocks hold.
+void Preserver::State::copy_out(const Read& read, std::byte* to) const {
   auto put = [&](const Region& part, const std::byte* from) {
-    for (const Run& run : part.runs()) std::memcpy(to + run.lo, from + run.lo, static_cast<std::size_t>(run.hi - run.lo));
+    for (const Run& run : part.runs()) copy_span(from + run.lo, to + run.lo, run.hi - run.lo);
   };
-  put(read.live, read.storage->raw());
+  put(read.region, read.copy ? read.copy->bytes->raw() : read.storage->raw());
   for (const Piece& piece : read.pieces) {
-    if (piece.block->plain) {
-      put(piece.part, piece.block->bytes->raw());
-      continue;
-    }
-    const std::byte* from = piece.block->bytes->raw();
-    for (const Run& run : piece.block->region.runs()) {
-      std::memcpy(to + run.lo, from, static_cast<std::size_t>(run.hi - run.lo));
-      from += run.hi - run.lo;
-    }
+    const Block& block = *piece.block;
+    if (block.plain)
+      put(piece.part, block.bytes->raw());
+    else
+      unpack_rows(block.rows, block.bytes->raw(), to);
   }
 }
 
 StorageRef Preserver::materialise(ReadId id) {
-  const Read& read = reads_[id];
-  StorageRef copy = Storage::create(*allocator_, nullptr, read.storage->bytes(), Category::preserved);
-  close(ledger_of(*read.storage));
-  if (copy->raw()) copy_out(reads_[id], copy->raw());
+  const State::Read& read = state_->reads[id];
+  StorageRef copy = Storage::create(*state_->allocator, nullptr, read.storage->bytes(), Category::preserved);
+  state_->close(state_->of(*read.storage));
+  if (copy->raw()) state_->copy_out(read, copy->raw());
   return copy;
 }
 
-std::uint64_t Preserver::hash_of(const Read& read) const {
+std::uint64_t Preserver::State::hash_of(const Read& read) const {
   const std::byte* from = read.copy ? read.copy->bytes->raw() : read.storage->raw();
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
@@ -145,15 +141,18 @@ std::uint64_t Preserver::hash_of(const Read& read) const {
   return XXH3_64bits_digest(&state);
 }
 
-void Preserver::verify(const Read& read) const {
+void Preserver::State::verify(const Read& read) const {
   if (hash_of(read) == read.hash) return;
   const Storage& storage = *read.storage;
   auto said = [](Clock clock, const Writer& writer) {
-    return clock == 0 ? std::string("never announced a write") : fmt::format("last written by {} at node {}", writer.name, writer.sequence);
+    return clock == 0 ? std::string("never announced a write")
+                      : fmt::format("last written by {} at node {}", writer.name, writer.sequence);
   };
   fail(ErrorKind::replay,
-       "[{}] expected operand {} of segment '{}' ({}, bytes {}) as at version {} ({}), got other bytes; the storage is at "
-       "version {} ({}). Someone wrote without passing a door: write through host_write(), or name the bytes in the op's "
+       "[{}] expected operand {} of segment '{}' ({}, bytes {}) as at version {} ({}), got other bytes; the storage is "
+       "at "
+       "version {} ({}). Someone wrote without passing a door: write through host_write(), or name the bytes in the "
+       "op's "
        "updates.",
        read.label.op, read.label.operand, *read.label.segment ? read.label.segment : "(outside)",
        storage.name().empty() ? "a value" : storage.name(), read.region.describe(), read.clock,
@@ -162,7 +161,7 @@ void Preserver::verify(const Read& read) const {
 
 int Preserver::open_blocks() const {
   int count = 0;
-  for (const Storage* storage : open_storages_) count += static_cast<int>(static_cast<const Ledger*>(storage->ledger)->open.size());
+  for (const Storage* storage : state_->open_storages) count += static_cast<int>(state_->of(*storage).open.size());
   return count;
 }
 

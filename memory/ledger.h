@@ -1,0 +1,103 @@
+// What the preserver knows: reads, and per storage its pending reads, blocks and the index of owed bytes. Shared by
+// preserver.cpp and time_machine.cpp alone.
+//
+// Invariant: a storage has a ledger exactly while it has obligations.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "memory/owed_index.h"
+#include "memory/preserver.h"
+#include "memory/row_list.h"
+
+namespace reprise {
+
+struct Preserver::State {
+  /// Bytes that one write killed: packed rows with their list, or, if `plain`, a copy of the whole storage.
+  struct Block {
+    Storage* storage = nullptr;
+    StorageRef bytes;
+    RowList rows;  // unless plain
+    bool plain = false;
+    bool open = false;
+    Region open_part;           // of a plain block
+    Region wanted;              // of a plain block: what the reads being served need of it
+    std::uint64_t serving = 0;  // the last serve() that wanted it
+    std::int64_t readers = 0;
+    std::size_t place = 0;       // in Ledger::blocks
+    std::size_t open_place = 0;  // in Ledger::open, while open
+    Writer killer;
+  };
+  struct Copy {
+    StorageRef bytes;
+    Writer killer;
+  };
+  struct Piece {
+    Block* block;
+    Region part;  // what this read owes of a plain block; a packed one it owes in full
+  };
+  /// Where the ledger knows a pending read from.
+  enum class Place : std::uint8_t { none, fresh, index };
+  struct Read {
+    Storage* storage = nullptr;
+    Region region;  // all bytes that the read saw
+    Region live;    // those not overwritten since, while it is fresh
+    Clock clock = 0;
+    Writer writer;  // the last before the read
+    StateOption option = StateOption::whole;
+    Place place = Place::none;
+    std::uint32_t at = 0;  // in Ledger::fresh, or its slot of the index
+    std::vector<Piece> pieces;
+    std::shared_ptr<Copy> copy;
+    std::uint64_t hash = 0;
+    ReadLabel label;
+    bool used = false;
+  };
+  struct Ledger {
+    explicit Ledger(OwedIndex::Scratch& scratch) : index(scratch) {}
+    std::vector<ReadId> fresh;  // pending, not yet in the index
+    OwedIndex index;            // the other pending reads that are bound to no copy
+    std::vector<std::unique_ptr<Block>> blocks;
+    std::vector<Block*> open;
+    bool listed = false;  // in open_storages
+  };
+
+  explicit State(Allocator& from);
+
+  static Ledger& of(const Storage& storage) { return *static_cast<Ledger*>(storage.ledger); }
+  Ledger& ledger_of(Storage& storage);
+  void give_back(Storage& storage) noexcept;
+  void index_fresh(Ledger& ledger);
+  void find_in_single(Read& read, ReadId id, const Region& region, PreserveBy by);
+  void unlist(Ledger& ledger, Read& read) noexcept;
+  std::shared_ptr<Copy> make_copy(Storage& storage, const Writer& writer);
+  std::vector<std::unique_ptr<Block>> make_blocks(Storage& storage, const Writer& writer);
+  void bind(Ledger& ledger, std::vector<std::unique_ptr<Block>> blocks);
+  void release(Ledger& ledger, Block* block) noexcept;
+  // time_machine.cpp
+  static void exchange(Block& block) noexcept;
+  static void open(Ledger& ledger, Block* block);
+  static void close(Ledger& ledger, Block* block) noexcept;
+  static void close(Ledger& ledger) noexcept;
+  void serve_storage(Storage& storage, std::span<const ReadId> ids);
+  void verify(const Read& read) const;
+  void copy_out(const Read& read, std::byte* to) const;
+  std::uint64_t hash_of(const Read& read) const;
+
+  Allocator* allocator;
+  bool guard = false;
+  bool unchecked = false;
+  std::vector<Read> reads;
+  std::vector<ReadId> free;
+  std::vector<Storage*> open_storages;
+  std::vector<std::unique_ptr<Ledger>> spare;  // for storages to come
+  OwedIndex::Scratch scratch;
+  std::uint64_t servings = 0;
+  OwedIndex::Found found;      // by the write under way
+  Region broken;               // by it, of a single pending read
+  std::vector<Block*> wanted;  // by the reads being served
+  Totals ever;
+};
+
+}  // namespace reprise

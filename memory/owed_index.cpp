@@ -1,0 +1,347 @@
+#include "memory/owed_index.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/runs.h"
+
+namespace reprise {
+
+namespace {
+constexpr std::size_t kMostPieces = 256;  // of a chunk; a change rewrites the chunks it touches
+constexpr std::uint32_t kNoClaim = 0xffffffff;
+
+/// Puts pieces one behind the other.
+class PieceWriter {
+ public:
+  explicit PieceWriter(OwedPiece* to) : first_(to), end_(to) {}
+  void put(std::int64_t lo, std::int64_t hi, std::uint32_t set) { *end_++ = {lo, hi, set}; }
+  /// Joins with the one before where both are of one set.
+  void join(std::int64_t lo, std::int64_t hi, std::uint32_t set) {
+    if (end_ != first_ && end_[-1].hi == lo && end_[-1].set == set)
+      end_[-1].hi = hi;
+    else
+      put(lo, hi, set);
+  }
+  void put_all(std::span<const OwedPiece> pieces) { end_ = std::copy(pieces.begin(), pieces.end(), end_); }
+  std::size_t count() const { return static_cast<std::size_t>(end_ - first_); }
+
+ private:
+  OwedPiece *first_, *end_;
+};
+}  // namespace
+
+// ---- chunks
+
+/// The last chunk that begins at or before `at`, else the first.
+std::size_t OwedIndex::chunk_at(std::int64_t at) const {
+  auto above = std::partition_point(chunks_.begin(), chunks_.end(), [at](const Chunk& c) { return c.lo <= at; });
+  return above == chunks_.begin() ? 0 : static_cast<std::size_t>(above - chunks_.begin()) - 1;
+}
+
+/// Moves on to the next chunk from `chunk`, and the next run from `run`, that may have bytes in common.
+bool OwedIndex::next_touched(std::size_t& chunk, std::span<const Run> runs, std::size_t& run) const {
+  while (run < runs.size()) {
+    chunk = std::max(chunk, chunk_at(runs[run].lo));
+    if (chunk < chunks_.size() && chunks_[chunk].hi <= runs[run].lo) ++chunk;
+    if (chunk >= chunks_.size()) return false;
+    if (runs[run].hi > chunks_[chunk].lo) return true;
+    run = seek_above(runs, run, chunks_[chunk].lo);
+  }
+  return false;
+}
+
+/// Room for all that a chunk of `pieces` and `runs` can turn into.
+OwedPiece* OwedIndex::out_for(std::size_t pieces, std::size_t runs) {
+  std::size_t most = 2 * (pieces + runs) + 2;
+  if (scratch_->out.size() < most) scratch_->out.resize(most);
+  return scratch_->out.data();
+}
+
+/// The first `count` pieces of the scratch take the place of a chunk, as several chunks if they are many.
+void OwedIndex::replace(std::size_t at, std::size_t count) {
+  std::size_t parts = count <= kMostPieces ? 1 : (count + kMostPieces / 2 - 1) / (kMostPieces / 2);
+  if (parts > 1) {
+    std::vector<Chunk> more(parts - 1);
+    chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::make_move_iterator(more.begin()),
+                   std::make_move_iterator(more.end()));
+  }
+  piece_count_ += count - chunks_[at].pieces.size();
+  const Piece* out = scratch_->out.data();
+  for (std::size_t p = 0; p < parts; ++p) {
+    Chunk& chunk = chunks_[at + p];
+    chunk.pieces.assign(out + count * p / parts, out + count * (p + 1) / parts);
+    if (chunk.pieces.empty()) continue;
+    chunk.lo = chunk.pieces.front().lo;
+    chunk.hi = chunk.pieces.back().hi;
+  }
+}
+
+/// Drops empty chunks and joins small neighbours.
+void OwedIndex::tidy() {
+  std::size_t kept = 0;
+  for (Chunk& chunk : chunks_) {
+    if (chunk.pieces.empty()) continue;
+    if (kept > 0 && chunks_[kept - 1].pieces.size() + chunk.pieces.size() <= kMostPieces / 2) {
+      Chunk& before = chunks_[kept - 1];
+      before.pieces.insert(before.pieces.end(), chunk.pieces.begin(), chunk.pieces.end());
+      before.hi = chunk.hi;
+    } else {
+      if (&chunks_[kept] != &chunk) chunks_[kept] = std::move(chunk);
+      ++kept;
+    }
+  }
+  chunks_.resize(kept);
+}
+
+// ---- reads come and go
+
+OwedIndex::Slot OwedIndex::new_slot(Reader reader, bool whole, std::size_t runs) {
+  Slot slot;
+  if (free_.empty()) {
+    slot = static_cast<Slot>(slots_.size());
+    slots_.emplace_back();
+    dead_.reserve(slots_.capacity());  // so that forget() cannot fail
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
+  slots_[slot] = {reader, true, whole, false, 0, runs};
+  return slot;
+}
+
+OwedIndex::SetId OwedIndex::with(SetId set, Slot slot) {
+  if (sets_[set].child != 0 && sets_[set].child_slot == slot) return sets_[set].child;
+  auto child = static_cast<SetId>(sets_.size());
+  sets_.push_back({set, slot, 0, 0, 0, 0});
+  sets_[set].child = child;
+  sets_[set].child_slot = slot;
+  return child;
+}
+
+/// Writes to the scratch the pieces of one chunk with the runs added from `run`, the rest of runs[i], up to `limit`.
+std::size_t OwedIndex::add_to_chunk(std::span<Piece> pieces, std::span<const Run> runs, std::size_t& i, Run& run,
+                                    std::int64_t limit, Slot slot) {
+  PieceWriter out(out_for(pieces.size(), seek_above(runs, i, limit) - i + 1));
+  std::size_t k = 0;
+  SetId alone = with(0, slot);
+  while (i < runs.size() && run.lo < limit) {
+    Run part{run.lo, std::min(run.hi, limit)};
+    std::size_t above = seek_above<Piece>(pieces, k, part.lo);
+    out.put_all(pieces.subspan(k, above - k));
+    k = above;
+    if (k < pieces.size() && pieces[k].lo < part.lo) {
+      out.put(pieces[k].lo, part.lo, pieces[k].set);
+      pieces[k].lo = part.lo;
+    }
+    while (part.lo < part.hi) {
+      bool owed = k < pieces.size() && pieces[k].lo <= part.lo;
+      std::int64_t end = owed ? pieces[k].hi : k < pieces.size() ? pieces[k].lo : part.hi;
+      end = std::min(end, part.hi);
+      out.join(part.lo, end, owed ? with(pieces[k].set, slot) : alone);
+      part.lo = end;
+      if (!owed) continue;
+      if (end == pieces[k].hi)
+        ++k;
+      else
+        pieces[k].lo = end;
+    }
+    if (run.hi > limit)
+      run.lo = limit;
+    else if (++i < runs.size())
+      run = runs[i];
+  }
+  out.put_all(pieces.subspan(k));
+  return out.count();
+}
+
+OwedIndex::Slot OwedIndex::add(const Region& region, Reader reader, bool whole) {
+  if (dead_runs_ > 64 + piece_count_ / 4) rewrite();  // a run may have cut two pieces in three
+  if (sets_.empty()) sets_.emplace_back();
+  std::span<const Run> runs = region.runs();
+  Slot slot = new_slot(reader, whole, runs.size());
+  if (chunks_.empty() && !runs.empty()) chunks_.emplace_back();
+  Run run = runs.empty() ? Run{} : runs.front();
+  for (std::size_t i = 0; i < runs.size();) {
+    std::size_t at = chunk_at(run.lo);
+    std::int64_t limit = at + 1 < chunks_.size() ? chunks_[at + 1].lo : std::numeric_limits<std::int64_t>::max();
+    replace(at, add_to_chunk(chunks_[at].pieces, runs, i, run, limit, slot));
+  }
+  return slot;
+}
+
+void OwedIndex::forget(Slot slot) noexcept {
+  slots_[slot].alive = false;
+  dead_runs_ += slots_[slot].runs;
+  dead_.push_back(slot);
+}
+
+void OwedIndex::clear() noexcept {
+  chunks_.clear();
+  sets_.clear();
+  slots_.clear();
+  free_.clear();
+  dead_.clear();
+  dead_runs_ = piece_count_ = 0;
+}
+
+// ---- look-up
+
+OwedIndex::Claim& OwedIndex::Found::next_claim() {
+  if (count_ == claims_.size()) claims_.emplace_back();
+  return claims_[count_++];
+}
+
+void OwedIndex::Found::be_empty() {
+  whole_.clear();
+  count_ = 0;
+}
+
+void OwedIndex::Found::be_whole(Reader reader) {
+  be_empty();
+  whole_.push_back(reader);
+}
+
+void OwedIndex::Found::be_claim(Reader reader, std::span<const Run> runs) {
+  be_empty();
+  Claim& claim = next_claim();
+  claim.readers.assign(1, reader);
+  claim.runs = runs;
+}
+
+/// The claim of `found` for the bytes of `set`; notes the reads of it that want a whole copy.
+std::uint32_t OwedIndex::classify(SetId set, PreserveBy by, Found& found) {
+  scratch_->readers.clear();
+  for (SetId at = set; at != 0; at = sets_[at].parent) {
+    SlotInfo& info = slots_[sets_[at].slot];
+    bool whole = !info.settled && (by == PreserveBy::as_asked ? info.whole : by == PreserveBy::whole);
+    if (info.alive && !whole) scratch_->readers.push_back(info.reader);
+    if (info.alive && whole && info.stamp != stamp_) {
+      info.stamp = stamp_;
+      found.whole_.push_back(info.reader);
+    }
+    SetId& parent = sets_[at].parent;  // from now on past the forgotten ones
+    while (parent != 0 && !slots_[sets_[parent].slot].alive) parent = sets_[parent].parent;
+  }
+  if (scratch_->readers.empty()) return kNoClaim;
+  auto [at, fresh] = scratch_->claim_of.emplace(scratch_->readers, static_cast<std::uint32_t>(found.count_));
+  if (!fresh) return at->second;
+  Claim& claim = found.next_claim();
+  claim.readers.assign(scratch_->readers.rbegin(), scratch_->readers.rend());
+  claim.own.clear();
+  return at->second;
+}
+
+void OwedIndex::find(const Region& region, PreserveBy by, Found& found) {
+  found.be_empty();
+  std::span<const Run> runs = region.runs();
+  std::size_t c = 0, i = 0;
+  if (!next_touched(c, runs, i)) return;
+  ++stamp_;
+  scratch_->claim_of.clear();
+  do {
+    std::span<const Piece> pieces = chunks_[c].pieces;
+    std::size_t k = seek_above(pieces, 0, runs[i].lo);
+    while (k < pieces.size() && i < runs.size()) {
+      Run both{std::max(pieces[k].lo, runs[i].lo), std::min(pieces[k].hi, runs[i].hi)};
+      if (both.lo < both.hi) {
+        Set& set = sets_[pieces[k].set];
+        if (set.stamp != stamp_) {
+          set.mark = classify(pieces[k].set, by, found);
+          set.stamp = stamp_;
+        }
+        if (set.mark != kNoClaim) {
+          std::vector<Run>& out = found.claims_[set.mark].own;
+          if (!out.empty() && out.back().hi == both.lo)
+            out.back().hi = both.hi;
+          else
+            out.push_back(both);
+        }
+      }
+      if (pieces[k].hi <= runs[i].hi)
+        k = seek_above(pieces, k + 1, runs[i].lo);
+      else
+        i = seek_above(runs, i + 1, pieces[k].lo);
+    }
+    ++c;
+  } while (next_touched(c, runs, i));
+  for (std::size_t n = 0; n < found.count_; ++n) found.claims_[n].runs = found.claims_[n].own;
+}
+
+// ---- a write has been made good
+
+/// Writes to the scratch the pieces of one chunk without the runs from `i` on.
+std::size_t OwedIndex::take_from_chunk(std::span<Piece> pieces, std::span<const Run> runs, std::size_t& i) {
+  PieceWriter out(out_for(pieces.size(), seek_above(runs, i, pieces.back().hi) - i + 1));
+  std::size_t k = 0;
+  while (k < pieces.size() && i < runs.size()) {
+    std::size_t above = seek_above<Piece>(pieces, k, runs[i].lo);
+    out.put_all(pieces.subspan(k, above - k));
+    k = above;
+    if (k == pieces.size()) break;
+    if (runs[i].hi <= pieces[k].lo) {
+      i = seek_above(runs, i, pieces[k].lo);
+      continue;
+    }
+    if (pieces[k].lo < runs[i].lo) out.put(pieces[k].lo, runs[i].lo, pieces[k].set);
+    if (pieces[k].hi <= runs[i].hi)
+      ++k;
+    else
+      pieces[k].lo = runs[i++].hi;
+  }
+  out.put_all(pieces.subspan(k));
+  return out.count();
+}
+
+void OwedIndex::take(const Region& region) {
+  std::span<const Run> runs = region.runs();
+  std::size_t c = 0, i = 0;
+  bool emptied = false;
+  while (next_touched(c, runs, i)) {
+    bool covered = runs[i].lo <= chunks_[c].lo && chunks_[c].hi <= runs[i].hi;
+    std::size_t left = covered ? 0 : take_from_chunk(chunks_[c].pieces, runs, i);
+    emptied |= left == 0;
+    std::size_t before = chunks_.size();
+    replace(c, left);
+    c += 1 + chunks_.size() - before;
+  }
+  if (emptied) tidy();
+}
+
+// ---- writing everything anew without the forgotten reads
+
+/// The set of `sets` that stands for what is left of `set`.
+OwedIndex::SetId OwedIndex::rewritten(SetId set, std::vector<Set>& sets) {
+  scratch_->path.clear();
+  SetId at = set;
+  for (; at != 0 && sets_[at].stamp != stamp_; at = sets_[at].parent) scratch_->path.push_back(at);
+  SetId now = at == 0 ? 0 : sets_[at].mark;
+  for (auto step = scratch_->path.rbegin(); step != scratch_->path.rend(); ++step) {
+    if (slots_[sets_[*step].slot].alive) {
+      sets.push_back({now, sets_[*step].slot, 0, 0, 0, 0});
+      now = static_cast<SetId>(sets.size() - 1);
+    }
+    sets_[*step].stamp = stamp_;
+    sets_[*step].mark = now;
+  }
+  return now;
+}
+
+void OwedIndex::rewrite() {
+  ++stamp_;
+  std::vector<Set> sets(1);
+  for (std::size_t c = 0; c < chunks_.size(); ++c) {
+    PieceWriter out(out_for(chunks_[c].pieces.size(), 0));
+    for (const Piece& piece : chunks_[c].pieces) {
+      if (SetId set = rewritten(piece.set, sets)) out.join(piece.lo, piece.hi, set);
+    }
+    replace(c, out.count());  // not more than before, so it stays one chunk
+  }
+  tidy();
+  sets_ = std::move(sets);
+  free_.insert(free_.end(), dead_.begin(), dead_.end());
+  dead_.clear();
+  dead_runs_ = 0;
+}
+
+}  // namespace reprise
