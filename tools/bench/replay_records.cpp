@@ -118,13 +118,14 @@ void add_records(const BenchOptions& options, Report& report) {
              "1.15", 0.0);
 }
 
-/// A write that breaks nothing, on a storage with more and more records and reads on it.
+/// A write beside more and more records and reads of its storage: one that breaks nothing, and one that breaks a read.
 void add_growth(const BenchOptions& options, Report& report) {
   int rounds = options.rounds_or(30), calls = options.quick ? 20 : 200;
-  Samples few_ns, many_ns;
-  std::int64_t few = 16, many = options.quick ? 64 : 1024;
-  for (std::int64_t count : {few, many}) {
+  Samples idle[2], breaking[2];
+  std::int64_t counts[2] = {16, options.quick ? 64 : 4096};
+  for (int which = 0; which < 2; ++which) {
     Lab lab;
+    std::int64_t count = counts[which];
     StorageRef storage = lab.storage((count + 1) * 2 * kRow);
     std::vector<ReadId> reads;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -133,15 +134,29 @@ void add_growth(const BenchOptions& options, Report& report) {
       if (i % 2) storage->announce(row, kWriter);  // half of them are broken and have a record
     }
     Region unowed = Region::span(2 * count * kRow, (2 * count + 1) * kRow);
-    Samples& ns = count == few ? few_ns : many_ns;
-    for (int i = 0; i < rounds; ++i) ns.add(ns_each(calls, [&](int) { storage->announce(unowed, kWriter); }));
+    for (int i = 0; i < rounds; ++i) {
+      idle[which].add(ns_each(calls, [&](int) { storage->announce(unowed, kWriter); }));
+      breaking[which].add(ns_each(calls, [&](int call) {
+        std::int64_t at = (2 * (call * 37 % count) + 1) * kRow;
+        ReadId read = lab.preserver.owe(*storage, Region::span(at, at + 64), StateOption::region, kLabel);
+        storage->announce(Region::span(at, at + 64), kWriter);
+        lab.preserver.drop(read);
+      }));
+    }
     for (ReadId read : reads) lab.preserver.drop(read);
   }
-  report.add({.what = fmt::format("announcing beside {} reads, half with records", few), .unit = "ns", .ours = few_ns});
-  report.add({.what = fmt::format("announcing beside {} reads, half with records", many),
-              .unit = "ns",
-              .ours = many_ns,
-              .target = "O(log n): about 2.5 times the line above"});
+  for (int which = 0; which < 2; ++which) {
+    report.add({.what = fmt::format("announcing beside {} reads, half with records", counts[which]),
+                .unit = "ns",
+                .ours = idle[which],
+                .target = which == 0 ? "" : "O(log n): about 3 times the line above"});
+  }
+  for (int which = 0; which < 2; ++which) {
+    report.add({.what = fmt::format("owing 64 bytes, their record, dropping, beside {} reads", counts[which]),
+                .unit = "ns",
+                .ours = breaking[which],
+                .target = which == 0 ? "" : "O(log n): about 3 times the line above"});
+  }
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ class MemoryMlp {
   }
 
   Memory memory;
+  Memory indices;  // goes after the index tensors
   std::vector<LeafRef> weights;
   Tensor input, table;
   std::vector<Tensor> read_rows, written_rows;
@@ -71,7 +72,7 @@ class MemoryMlp {
 
  private:
   Tensor rows(std::int64_t first, std::int64_t count, std::int64_t stride) {
-    Tensor t = make_tensor(indices_.allocator(), indices_.observer(), DType::i64, {count}, Category::data);
+    Tensor t = make_tensor(indices.allocator(), indices.observer(), DType::i64, {count}, Category::data);
     std::vector<double> list;
     for (std::int64_t i = 0; i < count; ++i) list.push_back(static_cast<double>((first + i * stride) % sizes_.table));
     t.assign_doubles(list);
@@ -88,7 +89,6 @@ class MemoryMlp {
     for (std::size_t s = 0; s < weights.size(); ++s) wave(weights[s]->data, 0.11 + 0.01 * static_cast<double>(s));
   }
 
-  Memory indices_;
   Sizes sizes_;
 };
 
