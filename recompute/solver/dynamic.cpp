@@ -14,6 +14,7 @@ struct Layer {
   std::size_t key_size = 0, groups = 0, count = 0;
   std::vector<std::uint8_t> keys;
   std::vector<std::int64_t> loads;
+  std::vector<std::uint64_t> hashes;     // of the keys
   std::vector<std::int64_t> times;
   std::vector<double> excess;            // of the bound above the start's
   std::vector<std::int32_t> parents;
@@ -22,6 +23,12 @@ struct Layer {
   const std::uint8_t* key(std::size_t i) const { return keys.data() + i * key_size; }
   const std::int64_t* load(std::size_t i) const { return loads.data() + i * groups; }
 };
+
+std::uint64_t hash_of(const std::vector<std::uint8_t>& key) {
+  std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
+  for (std::uint8_t byte : key) hash = (hash ^ byte) * 0x100000001B3ULL;
+  return hash ^ (hash >> 29);
+}
 
 struct Step {
   std::vector<std::int32_t> parents;
@@ -79,7 +86,9 @@ class Programme {
         if (layer_.excess[i] + stage.excess[o] < allowance_ || !stage.touched.empty()) extend(stage, i, o);
       }
     }
-    work_ += static_cast<std::int64_t>(layer_.count * options);
+    // A candidate costs more where partial plans are wide.
+    std::size_t each = 1 + stage.touched.size() + (stage.key_size + 4 * raw_.size()) / 32;
+    work_ += static_cast<std::int64_t>(layer_.count * options * each + stage.key_size + raw_.size());
   }
 
   void extend(const Stage& stage, std::size_t i, std::size_t o) {
@@ -131,6 +140,7 @@ class Programme {
 
   void append(const Stage& stage, std::size_t i, std::size_t o, double excess, std::int64_t time) {
     next_.keys.insert(next_.keys.end(), key_.begin(), key_.end());
+    next_.hashes.push_back(hash_of(key_));
     std::size_t at = next_.loads.size();
     next_.loads.resize(at + stage.new_groups);
     for (std::size_t g = 0; g < raw_.size(); ++g) {
@@ -149,7 +159,8 @@ class Programme {
     order_.resize(next_.count);
     std::iota(order_.begin(), order_.end(), 0);
     std::sort(order_.begin(), order_.end(), [&](std::int32_t a, std::int32_t b) {
-      int c = next_.key_size == 0 ? 0 : std::memcmp(next_.key(a), next_.key(b), next_.key_size);
+      if (next_.hashes[a] != next_.hashes[b]) return next_.hashes[a] < next_.hashes[b];
+      int c = compare_keys(a, b);
       if (c != 0) return c < 0;
       if (next_.times[a] != next_.times[b]) return next_.times[a] < next_.times[b];
       c = compare_loads(a, b);
@@ -159,13 +170,15 @@ class Programme {
     std::size_t run = 0;  // where the plans with this key begin in kept_
     for (std::size_t n = 0; n < order_.size(); ++n) {
       std::int32_t i = order_[n];
-      if (n > 0 && next_.key_size > 0 && std::memcmp(next_.key(i), next_.key(order_[n - 1]), next_.key_size) != 0) {
-        run = kept_.size();
-      }
+      if (n > 0 && compare_keys(i, order_[n - 1]) != 0) run = kept_.size();
       if (!beaten(i, run)) kept_.push_back(i);
     }
     work_ += static_cast<std::int64_t>(next_.count);
     if (kept_.size() > limits_.states) thin_out();
+  }
+
+  int compare_keys(std::int32_t a, std::int32_t b) const {
+    return next_.key_size == 0 ? 0 : std::memcmp(next_.key(a), next_.key(b), next_.key_size);
   }
 
   int compare_loads(std::int32_t a, std::int32_t b) const {

@@ -31,12 +31,14 @@ void check(const Instance& instance, const Allowed& allowed) {
 
 std::int64_t work_limit(const Instance& instance, const Limits& limits) {
   if (limits.work > 0) return limits.work;
-  return 300'000'000 + 20'000 * static_cast<std::int64_t>(instance.segments.size());
+  return 60'000'000 + 4'000 * static_cast<std::int64_t>(instance.segments.size());
 }
 
-Effort effort_for(const Instance& instance, const Limits& limits) {
+constexpr std::int64_t kPeakShare = 4;  // of a method's work goes into the smallest budget, at most
+
+Effort effort_for(const Instance& instance, const Limits& limits, std::int64_t share = 1) {
   Effort effort;
-  effort.limit = work_limit(instance, limits);
+  effort.limit = work_limit(instance, limits) / share;
   effort.wall_seconds = limits.wall_seconds;
   return effort;
 }
@@ -96,7 +98,7 @@ void certify(const Instance& instance, std::int64_t budget, Solution& solution) 
 
 Solution solve_domain(const Instance& instance, const Domain& domain, const std::vector<Choice>& known,
                       std::int64_t budget, const Limits& limits) {
-  Effort effort = effort_for(instance, limits);
+  Effort effort = effort_for(instance, limits), for_peak = effort_for(instance, limits, kPeakShare);
   Solution solution;
   std::vector<Choice> seeds;
   for (const Choice& choice : known) {
@@ -104,7 +106,7 @@ Solution solve_domain(const Instance& instance, const Domain& domain, const std:
     if (evaluate(instance, seed).peak <= budget) seeds.push_back(std::move(seed));
   }
   if (seeds.empty()) {
-    SmallestBudget smallest = min_peak(instance, domain, {}, budget, effort);
+    SmallestBudget smallest = min_peak(instance, domain, {}, budget, for_peak);
     if (smallest.bytes > budget) {
       solution.choice = smallest.choice;
       solution.proven = smallest.lower_bound > budget;
@@ -124,8 +126,8 @@ Solution solve_domain(const Instance& instance, const Domain& domain, const std:
     }
     solution.choice = without_idle_replays(instance, domain, std::move(solution.choice), effort);
   }
-  solution.work = effort.work;
-  solution.stopped_by_clock = effort.stopped_by_clock;
+  solution.work = effort.work + for_peak.work;
+  solution.stopped_by_clock = effort.stopped_by_clock || for_peak.stopped_by_clock;
   certify(instance, budget, solution);
   return solution;
 }
@@ -195,12 +197,12 @@ SmallestBudget smallest_budget(const Instance& instance, const Allowed& allowed,
   std::int64_t work = 0;
   // The method itself first; what it contains only where its own answer is not proven.
   Domain own = narrowed(instance, allowed);
-  Effort effort = effort_for(instance, limits);
+  Effort effort = effort_for(instance, limits, kPeakShare);
   best = min_peak(instance, own, {}, std::nullopt, effort);
   work = best.work;
   for (const Allowed& method : kMethods) {
     if (best.proven || !contains(allowed, method) || contains(method, allowed)) continue;
-    Effort more = effort_for(instance, limits);
+    Effort more = effort_for(instance, limits, kPeakShare);
     SmallestBudget other = min_peak(instance, narrowed(instance, method), {}, std::nullopt, more);
     work += other.work;
     if (other.bytes >= best.bytes) continue;
