@@ -205,7 +205,7 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
     add();
     RowList& rows = blocks.back()->rows;
     rows = list_rows(claim.runs);
-    packed += round_up_64(rows.data_bytes + rows.bytes());
+    packed += round_up_64(rows.block_bytes());
   }
   if (blocks.empty()) return blocks;
   if (packed >= round_up_64(storage.bytes())) {
@@ -218,8 +218,7 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
   }
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     Block& block = *blocks[i];
-    std::int64_t bytes = block.rows.data_bytes + block.rows.bytes();
-    block.bytes = Storage::create(*allocator, nullptr, bytes, Category::preserved);
+    block.bytes = Storage::create(*allocator, nullptr, block.rows.block_bytes(), Category::preserved);
     if (storage.raw()) pack_rows(block.rows, found.claims()[i].runs, storage.raw(), block.bytes->raw());
   }
   return blocks;

@@ -23,6 +23,8 @@ struct RowList {
 
   /// Bytes of the list itself, behind the data.
   std::int64_t bytes() const { return entries * (width > 0 ? 1 : 2) * (wide ? 8 : 4); }
+  /// Data and list together.
+  std::int64_t block_bytes() const { return data_bytes + bytes(); }
 };
 
 /// How a region is listed; follows from its runs alone.
