@@ -34,6 +34,7 @@ Machine::Machine(const Program& program, Memory& memory, const MachineOptions& o
   tape_ = std::make_unique<Tape>(memory_, TapeOptions{.default_dtype = program.dtype, .guard = true});
   tape_->set_policy(policy_.get());
   tape_->set_replayer(&replayer_);
+  tape_->set_observer(options.observer);
   main_.locals = std::make_shared<Scope>();
   frame_ = &main_;
 }

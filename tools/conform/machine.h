@@ -55,6 +55,7 @@ struct MachineOptions {
   Method method = Method::retain;
   std::uint64_t seed = 0;
   bool keep_all = false;
+  TapeObserver* observer = nullptr;  // looks on while backwards run
 };
 
 class Machine {
