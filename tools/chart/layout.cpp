@@ -117,7 +117,7 @@ std::vector<Flag> flags_of(const PanelLayout& layout) {
   auto add = [&](double x, const std::string& text) {
     if (text.empty() || x < box.x - 0.5 || x > box.right() + 0.5) return;
     std::string shown = shorten_text(text, kFlagText, box.width);
-    flags.push_back({x, x, text_width(shown, kFlagText) + 8, 0, shown});
+    flags.push_back({x, x, text_width(shown, kFlagText) + 8, 0, false, shown});
   };
   for (const Band& band : layout.panel->bands) {
     if (band.along != Along::x || std::isnan(band.from) || std::isnan(band.to)) continue;
@@ -158,6 +158,7 @@ void place_flags(std::vector<Flag>& flags, double right_end) {
     bool leans = flag.x + flag.width > right_end || flag.x > leaning_to;
     if (!leans || flag.x - flag.width < 0) break;
     flag.left = flag.x - flag.width;
+    flag.leans = true;
     leaning_to = std::min(leaning_to, flag.left);
     ++left_standing;
   }
@@ -196,7 +197,7 @@ PanelLayout measure_sides(const Panel& panel) {
   if (panel.heat_map) {
     layout.numbers = left_of_heat_map(*panel.heat_map);
   } else {
-    int most = std::max(2, static_cast<int>(layout.plot.box.height / 36));
+    int most = std::clamp(static_cast<int>(layout.plot.box.height / 30), 3, 9);
     layout.y = ticks_of(with_axis(y_range(panel), panel.y), panel.y, most, true);
     layout.numbers = widest(layout.y.text, kTickText) + 10;
     std::vector<std::string> lanes;
@@ -234,7 +235,7 @@ void measure_plot(PanelLayout& layout, double left, double width, double full, b
   int rows = 0;
   for (const Flag& flag : layout.flags) rows = std::max(rows, flag.row + 1);
   double title = 19 * static_cast<double>(wrap_text(panel.title, 14, full - left - kMargin).size());
-  layout.above = title + (title > 0 ? 5 : 0) + 15 * rows + (rows > 0 ? 4 : 0);
+  layout.above = title + (title > 0 ? 5 : 0) + 15 * rows + (rows > 0 ? 6 : 0);
   layout.below = lanes_height(panel) + names_below(layout);
   layout.below += 16 * static_cast<double>(wrap_text(panel.x.label, 12, width).size());
   if (!legend_right && !layout.legend.empty()) {

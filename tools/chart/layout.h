@@ -16,7 +16,8 @@ struct Flag {
   double x = 0;     // the place it points at
   double left = 0;  // of the text
   double width = 0;
-  int row = 0;  // 0 is next to the plot
+  int row = 0;         // 0 is next to the plot
+  bool leans = false;  // the text ends at x
   std::string text;
 };
 

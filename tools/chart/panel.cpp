@@ -103,9 +103,10 @@ void draw_rules(Svg& svg, const PanelLayout& layout) {
 
 void draw_flags(Svg& svg, const PanelLayout& layout) {
   for (const Flag& flag : layout.flags) {
-    double base = layout.plot.box.y - 6 - 15 * flag.row;
+    double base = layout.plot.box.y - 8 - 15 * flag.row;
     svg.line({flag.x, base - 10}, {flag.x, layout.plot.box.y}, "stroke=\"#707070\"");
-    svg.text({flag.left + 4, base}, flag.text, {.size = kTickText, .colour = "#444444"});
+    svg.text({flag.leans ? flag.x - 4 : flag.left + 4, base}, flag.text,
+             {.size = kTickText, .anchor = flag.leans ? Anchor::end : Anchor::start, .colour = "#444444"});
   }
 }
 

@@ -25,6 +25,8 @@ double Scale::operator()(double value) const {
 
 LineStyle Plot::style(std::size_t series) const {
   LineStyle style = has_areas ? line_over_areas_style(slots[series]) : line_style(slots[series]);
+  bool alone = std::all_of(slots.begin(), slots.end(), [&](int slot) { return slot == slots[series]; });
+  if (alone) style.width = 2;  // nothing else can run along it
   if (panel->series[series].stroke == Stroke::solid) style.dash = "";
   if (panel->series[series].stroke == Stroke::dashed && *style.dash == 0) style.dash = "6 4";
   return style;
@@ -93,6 +95,18 @@ void draw_bands(Svg& svg, const Plot& plot) {
   }
 }
 
+namespace {
+
+/// The text of a cell. Plain numbers have the same decimals in all cells, as many as the largest needs for three
+/// digits.
+std::string cell_text(const HeatMap& map, double low, double high, double value) {
+  double largest = std::max(std::fabs(low), std::fabs(high));
+  if (map.unit != Unit::number || largest < 1e-3 || largest >= 1e7) return value_text(value, map.unit);
+  return decimal_text(value, std::clamp(2 - static_cast<int>(std::floor(std::log10(largest))), 0, 5));
+}
+
+}  // namespace
+
 void draw_cells(Svg& svg, const Plot& plot) {
   const HeatMap& map = *plot.panel->heat_map;
   auto [low, high] = heat_range(map);
@@ -101,7 +115,7 @@ void draw_cells(Svg& svg, const Plot& plot) {
   double size = std::clamp(std::min(width, height) * 0.4, 8.0, 12.0);
   double widest = 0;  // at a size of 1
   for (double value : map.values) {
-    if (can_show(value, ScaleKind::linear)) widest = std::max(widest, text_width(value_text(value, map.unit), 1));
+    if (can_show(value, ScaleKind::linear)) widest = std::max(widest, text_width(cell_text(map, low, high, value), 1));
   }
   if (widest > 0) size = std::min(size, (width - 6) / widest);
   bool texts = map.show_values && size >= 8.5 && size + 4 <= height;
@@ -117,7 +131,7 @@ void draw_cells(Svg& svg, const Plot& plot) {
       std::string fill = shown ? fmt::format("fill=\"{}\"", colour) : hatch_fill();
       svg.rect(box, fill + " stroke=\"#ffffff\" stroke-width=\"1\"", tooltip);
       if (!texts || !shown) continue;
-      svg.text({box.x + width / 2, box.y + height / 2 + size * 0.35}, value_text(value, map.unit),
+      svg.text({box.x + width / 2, box.y + height / 2 + size * 0.35}, cell_text(map, low, high, value),
                {.size = size, .anchor = Anchor::middle, .colour = ink_on(colour)});
     }
   }

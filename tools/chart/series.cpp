@@ -231,7 +231,8 @@ void draw_areas(Svg& svg, const Plot& plot) {
 
 void draw_lines_and_points(Svg& svg, const Plot& plot) {
   const std::vector<Series>& all = plot.panel->series;
-  svg.open_clip(plot.box);
+  // A little wider than the plot: a line along its edge is not cut in half.
+  svg.open_clip({plot.box.x - 2, plot.box.y - 2, plot.box.width + 4, plot.box.height + 4});
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!is_area(all[i]) && all[i].kind != SeriesKind::points) draw_line(svg, plot, i);
   }

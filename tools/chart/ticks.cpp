@@ -44,12 +44,6 @@ std::string with_commas(std::string digits) {
   return digits;
 }
 
-std::string decimal_text(double value, int decimals) {
-  std::string digits = fmt::format("{:.{}f}", std::fabs(value), decimals);
-  bool zero = digits.find_first_not_of("0.") == std::string::npos;
-  return (value < 0 && !zero ? "−" : "") + with_commas(digits);
-}
-
 std::string scientific_text(double value, int decimals = 2) {
   std::string text = fmt::format("{:.{}e}", std::fabs(value), decimals);
   std::size_t exponent = text.find('e');
@@ -125,9 +119,10 @@ struct Span {
 };
 
 Span span_of(double low, double high, double step, bool covering) {
-  constexpr double kSlack = 1e-9;  // an end that is a multiple but for rounding counts as one
-  if (covering) return {std::floor(low / step + kSlack), std::ceil(high / step - kSlack)};
-  return {std::ceil(low / step - kSlack), std::floor(high / step + kSlack)};
+  // An end that is a multiple but for rounding counts as one.
+  double slack = std::min(1e-9, 0.01 * (high - low) / step);
+  if (covering) return {std::floor(low / step + slack), std::ceil(high / step - slack)};
+  return {std::ceil(low / step - slack), std::floor(high / step + slack)};
 }
 
 Ticks linear_ticks(double low, double high, Unit unit, int most, bool covering) {
@@ -208,13 +203,19 @@ Ticks log_ticks(double low, double high, Unit unit, int most, bool covering) {
 
 }  // namespace
 
+std::string decimal_text(double value, int decimals) {
+  std::string digits = fmt::format("{:.{}f}", std::fabs(value), decimals);
+  bool zero = digits.find_first_not_of("0.") == std::string::npos;
+  return (value < 0 && !zero ? "−" : "") + with_commas(digits);
+}
+
 bool can_show(double value, ScaleKind scale) {
   return std::isfinite(value) && std::fabs(value) < 1e300 && (scale == ScaleKind::linear || value > 1e-300);
 }
 
 Ticks make_ticks(double low, double high, Unit unit, ScaleKind scale, int most, bool covering) {
   mend(low, high, scale);
-  most = std::max(most, 2);
+  most = std::max(most, covering ? 3 : 2);  // around 0 two ticks cover nothing
   return scale == ScaleKind::log ? log_ticks(low, high, unit, most, covering)
                                  : linear_ticks(low, high, unit, most, covering);
 }

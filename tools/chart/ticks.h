@@ -16,9 +16,12 @@ struct Ticks {
   std::vector<std::string> text;
 };
 
-/// At most `most` (2 or more) ticks for values from low to high. `covering`: the ends move out to round numbers. Ends
+/// At most `most` (2 or more, 3 or more when covering) ticks for values from low to high. `covering`: the ends move out to round numbers. Ends
 /// that are equal, in the wrong order or not finite, or not positive on a logarithmic axis, are mended.
 Ticks make_ticks(double low, double high, Unit unit, ScaleKind scale, int most, bool covering);
+
+/// −1,234.50 for two decimals.
+std::string decimal_text(double value, int decimals);
 
 /// False for what an axis cannot show.
 bool can_show(double value, ScaleKind scale);

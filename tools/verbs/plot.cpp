@@ -1,0 +1,210 @@
+// `reprise plot`: pictures of a run, or of several one over the other, from what they wrote to metrics.jsonl.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "core/error.h"
+#include "data/atomic_file.h"
+#include "models/run/progress.h"
+#include "models/run/run_folder.h"
+#include "tools/chart/chart.h"
+#include "tools/cli/verb.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kHelp =
+    R"(Draws what the run in the folder RUN wrote to its metrics.jsonl, as one SVG picture that any browser shows: loss,
+accuracy (of models that predict labels), learning rate, peak memory, with the budget where there was one, and images per
+second, against the step. It works while the run is going on. Several runs are drawn in one picture, a colour each.
+
+The picture is RUN/plot.svg unless -o says otherwise; `-o -` writes it to the standard output. The same metrics give the
+same bytes.
+
+Examples:
+  reprise plot runs/cifar100_dense_queue
+  reprise plot runs/retain runs/region -o compare.svg)";
+
+struct Options {
+  std::vector<std::string> runs;
+  std::string output;
+};
+
+/// What one panel shows.
+struct Quantity {
+  const char* key;  // in metrics.jsonl
+  const char* title;
+  chart::Unit unit;
+  bool zero;  // the axis begins at 0
+  double height;
+};
+
+constexpr Quantity kQuantities[] = {
+    {"loss", "Loss", chart::Unit::number, false, 190},
+    {"accuracy", "Training accuracy", chart::Unit::percent, false, 150},
+    {"lr", "Learning rate", chart::Unit::number, true, 90},
+    {"peak_bytes", "Peak memory", chart::Unit::bytes, true, 130},
+    {"images_per_second", "Images per second", chart::Unit::number, true, 110},
+};
+
+struct Run {
+  std::string name;
+  std::vector<Json> lines;
+  std::optional<Config> config;  // nothing when it cannot be read, for instance that of a model this program lacks
+};
+
+std::vector<Json> read_lines(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(ErrorKind::io, "[plot] cannot read {}", path.string());
+  std::vector<Json> lines;
+  std::string text;
+  for (int number = 1; std::getline(in, text); ++number) {
+    bool torn = in.eof();  // a run may be writing this line, or was killed in it
+    Json line = Json::parse(text, nullptr, false);
+    bool good = line.is_object() && line.contains("step") && line["step"].is_number();
+    if (!good && torn) break;
+    if (!good) {
+      fail(ErrorKind::io, "[plot] {}:{}: expected a JSON object with a step, got something else", path.string(),
+           number);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+Run read_run(const std::string& folder) {
+  fs::path path = fs::path(folder) / "metrics.jsonl";
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    fail(ErrorKind::user, "[plot] expected the folder of a run, got {}: {}", folder,
+         fs::exists(folder, error) ? "it is no folder"
+                                   : "it does not exist. `reprise train` names its folder when it begins");
+  }
+  if (!fs::is_regular_file(path, error)) {
+    fail(ErrorKind::user, "[plot] expected the folder of a run, got {}: there is no metrics.jsonl in it", folder);
+  }
+  Run run;
+  fs::path plain = fs::path(folder).lexically_normal();
+  run.name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
+  run.lines = read_lines(path);
+  if (run.lines.empty()) {
+    fail(ErrorKind::user, "[plot] {} holds no line yet. a run writes one every train.log_every steps", path.string());
+  }
+  try {
+    run.config = RunFolder::read_config(folder);
+  } catch (const Error&) {
+    // The metrics can be drawn without it; the picture then says less.
+  }
+  return run;
+}
+
+double value_of(const Json& line, const char* key) {
+  auto found = line.find(key);
+  bool number = found != line.end() && found->is_number();
+  return number ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();  // null: the loss was not finite
+}
+
+std::optional<chart::Panel> panel_of(const std::vector<Run>& runs, const Quantity& quantity, bool name_runs) {
+  chart::Panel panel;
+  panel.title = quantity.title;
+  panel.x.unit = chart::Unit::count;
+  panel.x.zero = true;
+  panel.y.unit = quantity.unit;
+  panel.y.zero = quantity.zero;
+  panel.height = quantity.height;
+  bool any = false;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    chart::Series series;
+    series.slot = static_cast<int>(i);
+    if (name_runs) series.name = runs[i].name;
+    for (const Json& line : runs[i].lines) {
+      series.x.push_back(value_of(line, "step"));
+      series.y.push_back(value_of(line, quantity.key));
+      any = any || std::isfinite(series.y.back());
+    }
+    panel.series.push_back(std::move(series));
+  }
+  if (!any) return std::nullopt;
+  return panel;
+}
+
+/// The budgets that the runs had, each once.
+void add_budgets(chart::Panel& panel, const std::vector<Run>& runs) {
+  std::vector<std::int64_t> seen;
+  for (const Run& run : runs) {
+    std::int64_t budget = run.config ? run.config->get_bytes("memory.budget").value_or(0) : 0;
+    if (budget == 0 || std::find(seen.begin(), seen.end(), budget) != seen.end()) continue;
+    seen.push_back(budget);
+    panel.rules.push_back({chart::Along::y, static_cast<double>(budget), "budget, " + readable_bytes(budget)});
+  }
+}
+
+std::string describe(const Run& run) {
+  double step = value_of(run.lines.back(), "step");
+  std::string text = fmt::format("{} steps", static_cast<std::int64_t>(step));
+  if (!run.config) return text;
+  return fmt::format("{}, recompute.method {}, {}", run.config->get_string("model.type"),
+                     run.config->get_string("recompute.method"), text);
+}
+
+chart::Chart picture_of(const std::vector<Run>& runs) {
+  chart::Chart picture;
+  bool several = runs.size() > 1;
+  picture.title = several ? fmt::format("{} runs", runs.size()) : "Run " + runs[0].name;
+  picture.width = 820;
+  picture.legend = chart::LegendPlace::below;
+  for (const Run& run : runs) {
+    if (!picture.subtitle.empty()) picture.subtitle += "; ";
+    picture.subtitle += several ? run.name + ": " + describe(run) : describe(run);
+  }
+  for (const Quantity& quantity : kQuantities) {
+    std::optional<chart::Panel> panel = panel_of(runs, quantity, several && picture.panels.empty());
+    if (!panel) continue;
+    if (quantity.unit == chart::Unit::bytes) add_budgets(*panel, runs);
+    picture.panels.push_back(std::move(*panel));
+  }
+  if (picture.panels.empty()) {
+    fail(ErrorKind::user, "[plot] the metrics of {} hold none of the values that are drawn (loss, accuracy, lr, ...)",
+         runs[0].name);
+  }
+  picture.panels.back().x.label = "step";
+  return picture;
+}
+
+int plot(const Options& options) {
+  if (options.runs.size() > 1 && options.output.empty()) {
+    fail(ErrorKind::user, "[plot] expected -o FILE.svg with several runs, so that the picture has a place");
+  }
+  std::vector<Run> runs;
+  for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
+  std::string svg = chart::to_svg(picture_of(runs));
+  if (options.output == "-") {
+    std::fputs(svg.c_str(), stdout);
+    return 0;
+  }
+  fs::path path = options.output.empty() ? fs::path(options.runs[0]) / "plot.svg" : fs::path(options.output);
+  write_file_atomically(path, svg);
+  std::printf("%s\n", path.c_str());
+  return 0;
+}
+
+}  // namespace
+
+Verb plot_verb() {
+  return {
+      "plot", "draw loss, accuracy, learning rate, memory and speed of a run", kHelp, [](Command& app) -> VerbAction {
+        auto options = std::make_shared<Options>();
+        app.add_option("run", options->runs, "the folder of a run, or of several").option_text("RUN...").required();
+        app.add_option("-o,--output", options->output, "where the picture goes (RUN/plot.svg)").option_text("FILE.svg");
+        return [options] { return plot(*options); };
+      }};
+}
+
+}  // namespace reprise
