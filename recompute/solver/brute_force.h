@@ -12,10 +12,10 @@ constexpr std::int64_t kMostPlans = 1 << 14;
 
 struct BruteForce {
   bool feasible = false;
-  Choice choice;                    // of least time, then least peak, then fewest replays
+  Choice choice;  // of least time, then least peak, then fewest replays
   std::int64_t time_ns = 0;
   std::int64_t peak = 0;
-  std::int64_t smallest_peak = 0;   // of any plan
+  std::int64_t smallest_peak = 0;  // of any plan
 };
 
 /// How many plans a method has, or kMostPlans + 1 if more.

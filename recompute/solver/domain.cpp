@@ -34,7 +34,8 @@ bool contains(const Domain& domain, const Choice& choice) {
 Domain only(const Choice& choice) {
   Domain domain;
   for (std::uint8_t option : choice.options) domain.options.push_back(std::uint64_t{1} << option);
-  for (StateChoice state : choice.states) domain.states.push_back(static_cast<std::uint8_t>(1U << static_cast<int>(state)));
+  for (StateChoice state : choice.states)
+    domain.states.push_back(static_cast<std::uint8_t>(1U << static_cast<int>(state)));
   return domain;
 }
 

@@ -10,8 +10,8 @@
 namespace reprise::solver {
 
 struct Domain {
-  std::vector<std::uint64_t> options;   // per segment, bit o: option o is open
-  std::vector<std::uint8_t> states;     // per class, bit 0: whole, bit 1: region
+  std::vector<std::uint64_t> options;  // per segment, bit o: option o is open
+  std::vector<std::uint8_t> states;    // per class, bit 0: whole, bit 1: region
 
   friend bool operator==(const Domain&, const Domain&) = default;
 };

@@ -14,9 +14,9 @@ struct Layer {
   std::size_t key_size = 0, groups = 0, count = 0;
   std::vector<std::uint8_t> keys;
   std::vector<std::int64_t> loads;
-  std::vector<std::uint64_t> hashes;     // of the keys
+  std::vector<std::uint64_t> hashes;  // of the keys
   std::vector<std::int64_t> times;
-  std::vector<double> excess;            // of the bound above the start's
+  std::vector<double> excess;  // of the bound above the start's
   std::vector<std::int32_t> parents;
   std::vector<std::uint8_t> options;
 
@@ -101,7 +101,10 @@ class Programme {
     double excess = layer_.excess[i] + stage.excess[o];
     std::int64_t time = layer_.times[i];
     if (objective_ == Objective::time) time += dual_.model().variables[stage.variable].options[o].time;
-    for (const Touched& touched : stage.touched) lift(touched, old_key, o, excess, time);
+    before_.resize(stage.touched.size());
+    after_.resize(stage.touched.size());
+    for (std::size_t n = 0; n < stage.touched.size(); ++n) lift(stage.touched[n], n, old_key, o, time);
+    for (const TouchedFactor& factor : stage.factors) excess += rise(factor, old_key, o);
     if (excess >= allowance_) return;
     for (std::size_t g = 0; g < raw_.size(); ++g) {
       if (raw_[g] > stage.room[g]) return;
@@ -111,23 +114,16 @@ class Programme {
     append(stage, i, o, excess, time);
   }
 
-  /// One shared object under one option: its level, its rows, its time and what its potential says about the rest.
-  void lift(const Touched& touched, const std::uint8_t* old_key, std::size_t o, double& excess, std::int64_t& time) {
+  /// One shared object under one option: its level, its rows and its time.
+  void lift(const Touched& touched, std::size_t n, const std::uint8_t* old_key, std::size_t o, std::int64_t& time) {
     std::int32_t before = touched.old_place < 0 ? 0 : old_key[touched.old_place], after = before;
     for (const StageUse& use : touched.uses) {
       if (((use.options >> o) & 1U) == 0) continue;
       if (use.class_place >= 0 && old_key[use.class_place] != use.class_option) continue;
       after = std::max(after, use.level);
     }
-    int classes_before = 0, classes_after = 0, place = 1;
-    for (std::int32_t at : touched.class_places) {
-      int known = at >= 0 ? old_key[at] : kOpenState;
-      classes_before += place * known;
-      classes_after += place * (at == -2 ? static_cast<int>(o) : known);
-      place *= 3;
-    }
-    excess += touched.potential->at(touched.decided_after, after, classes_after) -
-              touched.potential->at(touched.decided_before, before, classes_before);
+    before_[n] = before;
+    after_[n] = after;
     if (before == 0 && after > 0 && objective_ == Objective::time) time += touched.time;
     if (after > before) {
       for (std::int32_t g = touched.group_end[before]; g < touched.group_end[after]; ++g) raw_[g] += touched.bytes;
@@ -136,6 +132,28 @@ class Programme {
     if (touched.new_place >= 0) {
       key_[touched.new_place] = static_cast<std::uint8_t>(std::min(after, touched.highest_ahead));
     }
+  }
+
+  /// By how much a factor's potential rises with this option: what has become certain of its cost.
+  double rise(const TouchedFactor& factor, const std::uint8_t* old_key, std::size_t o) const {
+    int before = 0, after = 0, classes_before = 0, classes_after = 0, place = 1;
+    for (const MemberPlace& member : factor.members) {
+      if (member.touched >= 0) {
+        before += member.stride * before_[member.touched];
+        after += member.stride * after_[member.touched];
+      } else if (member.old_place >= 0) {
+        before += member.stride * old_key[member.old_place];
+        after += member.stride * old_key[member.old_place];
+      }
+    }
+    for (std::int32_t at : factor.class_places) {
+      int known = at >= 0 ? old_key[at] : kOpenState;
+      classes_before += place * known;
+      classes_after += place * (at == -2 ? static_cast<int>(o) : known);
+      place *= 3;
+    }
+    return factor.potential->at(factor.decided_after, after, classes_after) -
+           factor.potential->at(factor.decided_before, before, classes_before);
   }
 
   void append(const Stage& stage, std::size_t i, std::size_t o, double excess, std::int64_t time) {
@@ -260,6 +278,7 @@ class Programme {
   std::vector<Step> steps_;
   std::vector<std::int64_t> raw_;
   std::vector<std::uint8_t> key_;
+  std::vector<std::int32_t> before_, after_;  // levels of the touched objects
   std::vector<std::int32_t> order_, kept_;
 };
 

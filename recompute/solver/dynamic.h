@@ -12,16 +12,16 @@
 namespace reprise::solver {
 
 struct DynamicLimits {
-  std::size_t states = 20000;     // kept after each variable
-  std::int64_t work = 0;          // 0: none
-  double cutoff = 0;              // plans with a bound at or above it are of no interest
+  std::size_t states = 20000;  // kept after each variable
+  std::int64_t work = 0;       // 0: none
+  double cutoff = 0;           // plans with a bound at or above it are of no interest
 };
 
 struct DynamicResult {
   bool found = false;
-  Assignment plan;                // the best of those that were followed to the end
+  Assignment plan;  // the best of those that were followed to the end
   std::int64_t time = 0;
-  double dropped = 1e300;         // least bound of what was dropped for want of room or work
+  double dropped = 1e300;  // least bound of what was dropped for want of room or work
 };
 
 /// `rows`: the kept rows in which the budget is enforced, ascending. Adds its work.

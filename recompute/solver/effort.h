@@ -19,7 +19,8 @@ struct Effort {
 
   /// Whether to stop here; notes when it was the clock.
   bool over() {
-    if (wall_seconds > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > wall_seconds) {
+    if (wall_seconds > 0 &&
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > wall_seconds) {
       stopped_by_clock = true;
     }
     return stopped_by_clock || work >= limit;

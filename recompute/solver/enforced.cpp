@@ -6,7 +6,7 @@
 namespace reprise::solver {
 namespace {
 
-constexpr std::size_t kWidest = 12;       // numbers per partial plan with which all rows are enforced at once
+constexpr std::size_t kWidest = 12;  // numbers per partial plan with which all rows are enforced at once
 constexpr std::int32_t kMostRows = 6000;
 
 /// Adds the worst row of each stretch of rows over the budget; false if there is none that is not enforced already.

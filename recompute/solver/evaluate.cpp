@@ -13,8 +13,7 @@ bool selected(const Use& use, const Choice& choice) {
 }
 
 bool selected(const JointTime& joint, const Choice& choice) {
-  return ((joint.options >> choice.options[joint.segment]) & 1U) != 0 &&
-         choice.states[joint.read_class] == joint.state;
+  return ((joint.options >> choice.options[joint.segment]) & 1U) != 0 && choice.states[joint.read_class] == joint.state;
 }
 
 /// The last row of a selected use, or -1; `used` says whether there is one.

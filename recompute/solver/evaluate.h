@@ -15,9 +15,9 @@ namespace reprise::solver {
 
 struct Evaluation {
   std::int64_t peak = 0;
-  std::int32_t binding_row = 0;          // the first row that reaches the peak
-  std::int64_t time_ns = 0;              // with the base time
-  std::vector<std::int64_t> row_bytes;   // per row
+  std::int32_t binding_row = 0;         // the first row that reaches the peak
+  std::int64_t time_ns = 0;             // with the base time
+  std::vector<std::int64_t> row_bytes;  // per row
   friend bool operator==(const Evaluation&, const Evaluation&) = default;
 };
 

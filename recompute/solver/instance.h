@@ -25,21 +25,21 @@ struct RowBytes {
 struct Option {
   std::string name;
   bool retain = false;
-  std::int64_t time_ns = 0;        // above what every option costs
+  std::int64_t time_ns = 0;  // above what every option costs
   std::vector<RowBytes> own;
 };
 
 struct Segment {
   std::string name;
-  std::vector<Option> options;     // at most 64; the order breaks ties
+  std::vector<Option> options;  // at most 64; the order breaks ties
 };
 
 /// Why an object is alive: segment `segment` has one of the options in `options` and, where `read_class` is not
 /// negative, that class of reads is served by `state`.
 struct Use {
   std::int32_t segment = 0;
-  std::uint64_t options = 0;       // bit o: option o uses the object
-  std::int32_t row = 0;            // the last row in which this use needs it
+  std::uint64_t options = 0;  // bit o: option o uses the object
+  std::int32_t row = 0;       // the last row in which this use needs it
   std::int32_t read_class = -1;
   StateChoice state = StateChoice::whole;
 };
@@ -48,7 +48,7 @@ struct Use {
 struct Object {
   std::string name;
   std::int64_t bytes = 0;
-  std::int64_t time_ns = 0;        // charged once if any use is selected: copying or gathering it
+  std::int64_t time_ns = 0;  // charged once if any use is selected: copying or gathering it
   std::int32_t birth = 0;
   std::vector<Use> uses;
 };
@@ -68,9 +68,9 @@ struct ReadClass {
 
 struct Instance {
   std::string name;
-  std::vector<std::string> row_names;      // one per row, for messages; may be empty
-  std::vector<std::int64_t> base;          // bytes of each row whatever is chosen; its size is the number of rows
-  std::int64_t base_time_ns = 0;           // of the step under the cheapest choice of everything
+  std::vector<std::string> row_names;  // one per row, for messages; may be empty
+  std::vector<std::int64_t> base;      // bytes of each row whatever is chosen; its size is the number of rows
+  std::int64_t base_time_ns = 0;       // of the step under the cheapest choice of everything
   std::vector<Segment> segments;
   std::vector<ReadClass> classes;
   std::vector<Object> objects;
@@ -84,8 +84,8 @@ struct Allowed {
 
 /// One choice for each segment and each class.
 struct Choice {
-  std::vector<std::uint8_t> options;       // per segment
-  std::vector<StateChoice> states;         // per class
+  std::vector<std::uint8_t> options;  // per segment
+  std::vector<StateChoice> states;    // per class
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 

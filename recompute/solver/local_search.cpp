@@ -63,7 +63,8 @@ bool repair(const Dual& dual, PlanState& state, std::int64_t work_limit) {
   const Model& model = dual.model();
   std::int64_t start = state.work();
   for (int pass = 0; pass < 200 && !state.fits(); ++pass) {
-    if (work_limit > 0 && state.work() - start + pass * static_cast<std::int64_t>(model.variables.size()) > work_limit) {
+    if (work_limit > 0 &&
+        state.work() - start + pass * static_cast<std::int64_t>(model.variables.size()) > work_limit) {
       break;
     }
     std::int32_t row = state.peak_row();
@@ -116,7 +117,8 @@ void flatten(PlanState& state, std::int64_t work_limit) {
   const Model& model = state.model();
   std::int64_t start = state.work();
   for (int pass = 0; pass < 500; ++pass) {
-    if (work_limit > 0 && state.work() - start + pass * static_cast<std::int64_t>(model.variables.size()) > work_limit) {
+    if (work_limit > 0 &&
+        state.work() - start + pass * static_cast<std::int64_t>(model.variables.size()) > work_limit) {
       return;
     }
     std::int64_t before = state.peak();

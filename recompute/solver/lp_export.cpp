@@ -42,8 +42,8 @@ class Writer {
     for (std::size_t j = 0; j < instance_.objects.size(); ++j) write_object(j);
     for (std::size_t k = 0; k < instance_.joint_times.size(); ++k) write_joint(k);
     for (std::size_t t = 0; t < rows_.size(); ++t) write_row(t);
-    std::string text = "Minimize\n obj:" + cost_.text() + "\nSubject To\n" + constraints_ + " fixed: one = 1\nBounds\n" +
-                       bounds_ + "Binaries\n" + binaries_;
+    std::string text = "Minimize\n obj:" + cost_.text() + "\nSubject To\n" + constraints_ +
+                       " fixed: one = 1\nBounds\n" + bounds_ + "Binaries\n" + binaries_;
     for (std::size_t c = 0; c < instance_.classes.size(); ++c) text += fmt::format(" y{}\n", c);
     return text + "End\n";
   }
@@ -59,7 +59,9 @@ class Writer {
     unit_ = std::max<std::int64_t>(unit_, 1);
   }
 
-  static std::string option_name(std::size_t segment, std::size_t option) { return fmt::format("x{}_{}", segment, option); }
+  static std::string option_name(std::size_t segment, std::size_t option) {
+    return fmt::format("x{}_{}", segment, option);
+  }
 
   void write_segment(std::size_t i) {
     Terms one;
@@ -157,7 +159,8 @@ std::string to_lp(const Instance& instance, std::int64_t budget, const Allowed& 
 CbcAnswer read_cbc(const std::string& output) {
   CbcAnswer answer;
   auto says = [&](const char* words) { return output.find(words) != std::string::npos; };
-  answer.infeasible = says("Problem proven infeasible") || says("problem is infeasible") || says("Problem is infeasible");
+  answer.infeasible =
+      says("Problem proven infeasible") || says("problem is infeasible") || says("Problem is infeasible");
   answer.optimal = says("Result - Optimal solution found") || says("Optimal - objective value");
   if (answer.infeasible) return answer;
   answer.has_plan = says("Objective value:") && !says("No feasible solution found");

@@ -16,11 +16,11 @@ namespace reprise::solver {
 std::string to_lp(const Instance& instance, std::int64_t budget, const Allowed& allowed);
 
 struct CbcAnswer {
-  bool optimal = false;      // proven
-  bool infeasible = false;   // proven
+  bool optimal = false;     // proven
+  bool infeasible = false;  // proven
   bool has_plan = false;
-  double objective = 0;      // of its plan, ns
-  double bound = -1e300;     // no plan takes less, as far as it got
+  double objective = 0;   // of its plan, ns
+  double bound = -1e300;  // no plan takes less, as far as it got
 };
 
 /// Reads what `cbc FILE.lp -sec SECONDS -solve -quit` printed.

@@ -16,8 +16,8 @@ struct Column {
 
 struct MasterResult {
   double value = 0;
-  std::vector<double> prices;     // per row
-  std::vector<double> weights;    // per column: the mixture of plans that meets the budget on average
+  std::vector<double> prices;   // per row
+  std::vector<double> weights;  // per column: the mixture of plans that meets the budget on average
 };
 
 /// Maximises min over columns of cost + sum of price * excess, prices >= 0, sum of prices <= cap.

@@ -12,7 +12,7 @@
 namespace reprise::solver {
 namespace {
 
-constexpr double kHalf = 0.5;                 // times are whole: what is within half a nanosecond cannot be better
+constexpr double kHalf = 0.5;                  // times are whole: what is within half a nanosecond cannot be better
 constexpr std::size_t kExactVariables = 2500;  // more are searched around the best plan only
 
 class TimeSearch {
@@ -193,8 +193,8 @@ class TimeSearch {
     }
     const Dual& used = smaller ? narrow : dual;
     choose_branch(node, used);
-    // Where a class is open deciding it first is worth more than many partial plans.
-    std::size_t most = node.branch_class >= 0 ? 3000 : node.depth > 0 ? 10000 : 50000;
+    // Where a class is open deciding it is worth more than many partial plans.
+    std::size_t most = node.depth > 0 ? 5000 : node.branch_class >= 0 ? 8000 : 50000;
     for (std::size_t states : {std::size_t{100}, std::size_t{2000}, most}) {
       if (effort_.over()) return;
       DynamicLimits limits{states, effort_.left() / 2, cutoff()};
@@ -217,7 +217,8 @@ class TimeSearch {
     for (std::size_t v = 0; v < model.variables.size(); ++v) {
       const Variable& variable = model.variables[v];
       double weight = 0;
-      for (std::int32_t j : variable.objects) weight += dual.price(j, dual.factor(j).levels);
+      for (std::int32_t j : variable.objects)
+        weight += dual.price(j, static_cast<std::int32_t>(model.objects[j].rows.size()));
       weight /= 1 + std::max(0.0, margin(dual, v)) / (1 + weight);
       if (variable.is_class) weight = 1e30 * (1 + weight);
       if (weight > heaviest) {
@@ -277,8 +278,7 @@ class TimeSearch {
     RelaxLimits limits;
     limits.rounds = 25;
     limits.work = effort_.left() / 10;
-    Relaxation relaxation =
-        relax(dual, Objective::time, {to_assignment(model, best_.choice)}, limits, effort_.work);
+    Relaxation relaxation = relax(dual, Objective::time, {to_assignment(model, best_.choice)}, limits, effort_.work);
     for (std::size_t i = relaxation.plans.size(); i-- > 0 && i + 4 > relaxation.plans.size();) {
       improve(dual, relaxation.plans[i]);
     }

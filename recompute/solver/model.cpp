@@ -18,7 +18,7 @@ struct OpenUse {
 
 struct OpenObject {
   std::int64_t bytes = 0, time = 0;
-  std::int32_t birth = 0, last = 0;   // last: the highest row of any use
+  std::int32_t birth = 0, last = 0;  // last: the highest row of any use
   std::vector<OpenUse> uses;
 };
 
@@ -296,9 +296,9 @@ class Compiler {
   const Domain& domain_;
   Model model_;
   std::vector<OpenObject> open_;
-  std::vector<std::int64_t> highest_;       // differences of the most that the open choices can add
-  std::vector<std::int64_t> certain_;       // differences of what is alive whatever is chosen
-  std::vector<std::int32_t> kept_upto_;     // per row of the instance: the last kept row at or before it, or -1
+  std::vector<std::int64_t> highest_;    // differences of the most that the open choices can add
+  std::vector<std::int64_t> certain_;    // differences of what is alive whatever is chosen
+  std::vector<std::int32_t> kept_upto_;  // per row of the instance: the last kept row at or before it, or -1
   std::vector<std::int32_t> segment_variable_, class_variable_;
 };
 
@@ -326,8 +326,8 @@ Assignment to_assignment(const Model& model, const Choice& choice) {
   Assignment assignment(model.variables.size(), 0);
   for (std::size_t v = 0; v < model.variables.size(); ++v) {
     const Variable& variable = model.variables[v];
-    auto source = variable.is_class ? static_cast<std::uint8_t>(choice.states[variable.source])
-                                    : choice.options[variable.source];
+    auto source =
+        variable.is_class ? static_cast<std::uint8_t>(choice.states[variable.source]) : choice.options[variable.source];
     for (std::size_t o = 0; o < variable.options.size(); ++o) {
       if (variable.options[o].source == source) assignment[v] = static_cast<std::uint8_t>(o);
     }

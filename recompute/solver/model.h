@@ -23,7 +23,7 @@ struct Span {
 struct ModelOption {
   std::int64_t time = 0;
   std::vector<Span> spans;
-  std::uint8_t source = 0;           // option of the segment, or state of the class
+  std::uint8_t source = 0;  // option of the segment, or state of the class
 };
 
 /// A segment or a class with more than one open option. A class stands before the first segment that meets it.
@@ -37,7 +37,7 @@ struct Variable {
 /// A selected use lifts its object to `level`: the object then lives until rows[level - 1].
 struct ModelUse {
   std::int32_t variable = 0;
-  std::uint64_t options = 0;          // of the variable
+  std::uint64_t options = 0;  // of the variable
   std::int32_t level = 0;
   std::int32_t class_variable = -1;
   std::uint8_t class_option = 0;
@@ -46,18 +46,18 @@ struct ModelUse {
 struct SharedObject {
   std::int64_t bytes = 0, time = 0;
   std::int32_t birth = 0;
-  std::vector<std::int32_t> rows;     // of levels 1.., ascending; below birth: no row
-  std::vector<ModelUse> uses;         // by variable
+  std::vector<std::int32_t> rows;  // of levels 1.., ascending; below birth: no row
+  std::vector<ModelUse> uses;      // by variable
 };
 
 struct Model {
   std::int64_t budget = 0;
   std::int64_t base_time = 0;
-  std::vector<std::int64_t> base;     // per kept row
-  std::vector<std::int32_t> row_of;   // kept row -> row of the instance
+  std::vector<std::int64_t> base;    // per kept row
+  std::vector<std::int32_t> row_of;  // kept row -> row of the instance
   std::vector<Variable> variables;
   std::vector<SharedObject> objects;
-  Choice rest;                        // what is decided; variables overwrite their own
+  Choice rest;  // what is decided; variables overwrite their own
 
   std::int32_t rows() const { return static_cast<std::int32_t>(base.size()); }
 };

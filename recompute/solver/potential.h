@@ -1,7 +1,8 @@
-// What a shared object will still cost at least, given what part of its users has been decided: tables by level.
+// What the objects of a factor will still cost at least, given what part of their users has been decided: tables by the
+// levels of all members.
 //
-// Used by the dynamic programme. Invariant: one more decided user never lowers the sum of what has been paid and what is
-// still to come, so that a partial plan's bound only rises.
+// Used by the dynamic programme. Invariant: one more decided user never lowers the sum of what has been paid and what
+// is still to come, so that a partial plan's bound only rises.
 #pragma once
 
 #include <vector>
@@ -16,23 +17,26 @@ constexpr int kOpenState = 2;
 class Potential {
  public:
   Potential() = default;
-  Potential(const Dual& dual, std::size_t object);
+  Potential(const Dual& dual, const Factor& factor);
 
-  /// `decided`: how many of its segments have been decided; `classes`: its classes' states, base 3, first one lowest.
-  double at(int decided, int level, int classes) const {
-    return table_[(static_cast<std::size_t>(decided) * levels_ + level) * combinations_ + classes];
+  /// `decided`: how many of its segments have been decided; `levels`: those of the members, each times its stride;
+  /// `classes`: its classes' states, base 3, first one lowest.
+  double at(int decided, int levels, int classes) const {
+    return table_[(static_cast<std::size_t>(decided) * level_count_ + levels) * combinations_ + classes];
   }
-  int segments() const { return segments_; }
+  int stride(int member) const { return strides_[member]; }
 
  private:
-  void fill_last(const Dual& dual, std::size_t object);
-  void fill(const Dual& dual, std::size_t object, int decided);
-  void fill_open(const Dual& dual, std::size_t object, int decided);
-  double& cell(int decided, int level, int classes) {
-    return table_[(static_cast<std::size_t>(decided) * levels_ + level) * combinations_ + classes];
+  void fill_last(const Dual& dual, const Factor& factor);
+  void fill(const Dual& dual, const Factor& factor, int decided);
+  void fill_open(const Dual& dual, const Factor& factor, int decided);
+  int lifted(const Dual& dual, const Factor& factor, int levels, const Slot& slot, int configuration, int label) const;
+  double& cell(int decided, int levels, int classes) {
+    return table_[(static_cast<std::size_t>(decided) * level_count_ + levels) * combinations_ + classes];
   }
 
-  int segments_ = 0, levels_ = 1, class_count_ = 0, combinations_ = 1;
+  int segments_ = 0, level_count_ = 1, class_count_ = 0, combinations_ = 1;
+  std::vector<int> strides_, counts_;  // per member: counts are its levels, 0 included
   std::vector<double> table_;
 };
 

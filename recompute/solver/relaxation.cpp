@@ -78,7 +78,8 @@ class Search {
     auto worst = std::max_element(mixed.begin(), mixed.end());
     auto row = static_cast<std::int32_t>(worst - mixed.begin());
     bool known = std::find(result_.rows.begin(), result_.rows.end(), row) != result_.rows.end();
-    if (known || (*worst <= 1e-7 * bytes_unit_ && !(objective_ == Objective::peak && result_.rows.empty()))) return false;
+    if (known || (*worst <= 1e-7 * bytes_unit_ && !(objective_ == Objective::peak && result_.rows.empty())))
+      return false;
     result_.rows.push_back(row);
     for (std::size_t j = 0; j < columns_.size(); ++j) {
       columns_[j].excess.push_back(excess(load_of(model_, result_.plans[j]), row));

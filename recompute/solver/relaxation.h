@@ -9,19 +9,19 @@
 namespace reprise::solver {
 
 struct Relaxation {
-  std::vector<std::int32_t> rows;       // kept rows with a price, or considered for one
+  std::vector<std::int32_t> rows;  // kept rows with a price, or considered for one
   std::vector<double> prices;
   std::vector<double> splits;
-  double bound = 0;                     // ns; for Objective::peak bytes above the budget
-  std::vector<Assignment> plans;        // met on the way; some exceed the budget
+  double bound = 0;               // ns; for Objective::peak bytes above the budget
+  std::vector<Assignment> plans;  // met on the way; some exceed the budget
 };
 
 struct RelaxLimits {
   int rounds = 60;
   std::size_t rows = 16;
-  int sweeps = 24;                      // per round, at most
-  int last_sweeps = 200;                // at the best prices
-  std::int64_t work = 0;                // stop after that much; 0: none
+  int sweeps = 24;        // per round, at most
+  int last_sweeps = 200;  // at the best prices
+  std::int64_t work = 0;  // stop after that much; 0: none
 };
 
 /// `seeds` are plans to start from; at least one. The dual is left at the best prices and splits. Adds its work.

@@ -92,7 +92,8 @@ void certify(const Instance& instance, std::int64_t budget, Solution& solution) 
   solution.lower_bound_ns = std::min(solution.lower_bound_ns, solution.time_ns);
   if (solution.proven) solution.lower_bound_ns = solution.time_ns;
   if (solution.time_ns > 0) {
-    solution.gap = static_cast<double>(solution.time_ns - solution.lower_bound_ns) / static_cast<double>(solution.time_ns);
+    solution.gap =
+        static_cast<double>(solution.time_ns - solution.lower_bound_ns) / static_cast<double>(solution.time_ns);
   }
 }
 
@@ -218,8 +219,8 @@ std::string infeasible_message(const Instance& instance, std::int64_t budget, co
   const SmallestBudget& smallest = solution.smallest;
   std::string row = instance.row_names.empty() ? fmt::format("row {}", smallest.binding_row)
                                                : instance.row_names[smallest.binding_row];
-  std::string text = fmt::format("no plan fits under {} bytes; the smallest feasible budget is {} bytes", budget,
-                                 smallest.bytes);
+  std::string text =
+      fmt::format("no plan fits under {} bytes; the smallest feasible budget is {} bytes", budget, smallest.bytes);
   if (!smallest.proven) text += fmt::format(" (the best found; nothing fits under {} bytes)", smallest.lower_bound);
   text += fmt::format(". The step that binds: {}. Live there:", row);
   constexpr std::size_t kNamed = 6;
@@ -236,7 +237,8 @@ std::string infeasible_message(const Instance& instance, std::int64_t budget, co
   bool any = false;
   for (const Remedy& remedy : solution.remedies) {
     if (!remedy.fits) continue;
-    text += fmt::format("{} {} (from {} bytes)", any ? " or" : " It would fit with", remedy.allow, remedy.smallest_budget);
+    text +=
+        fmt::format("{} {} (from {} bytes)", any ? " or" : " It would fit with", remedy.allow, remedy.smallest_budget);
     any = true;
   }
   text += any ? " allowed." : " No further option would make it fit.";

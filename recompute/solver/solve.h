@@ -15,42 +15,42 @@
 namespace reprise::solver {
 
 struct Limits {
-  std::int64_t work = 0;       // units for each method that is solved; 0: by the size of the instance
-  double wall_seconds = 0;     // 0: none. An emergency stop, which marks the solution
+  std::int64_t work = 0;    // units for each method that is solved; 0: by the size of the instance
+  double wall_seconds = 0;  // 0: none. An emergency stop, which marks the solution
 };
 
 /// A method that would fit, or would fit better, where the asked one does not.
 struct Remedy {
-  std::string allow;           // what to allow besides: "region", "retain and whole"
+  std::string allow;  // what to allow besides: "region", "retain and whole"
   std::int64_t smallest_budget = 0;
-  bool fits = false;           // under the budget that was asked for
+  bool fits = false;  // under the budget that was asked for
 };
 
 /// The smallest budget under which any choice is feasible, and what stands in the way of less.
 struct SmallestBudget {
-  std::int64_t bytes = 0;          // a feasible one
-  std::int64_t lower_bound = 0;    // no choice needs less
-  bool proven = false;             // both are equal
-  Choice choice;                   // that needs `bytes`
+  std::int64_t bytes = 0;        // a feasible one
+  std::int64_t lower_bound = 0;  // no choice needs less
+  bool proven = false;           // both are equal
+  Choice choice;                 // that needs `bytes`
   std::int32_t binding_row = 0;
-  std::vector<Alive> alive;        // in the binding row, largest first
+  std::vector<Alive> alive;  // in the binding row, largest first
   std::int64_t work = 0;
   bool stopped_by_clock = false;
 };
 
 struct Solution {
   bool feasible = false;
-  Choice choice;                   // if feasible; else the one of smallest peak that was found
+  Choice choice;  // if feasible; else the one of smallest peak that was found
   std::int64_t time_ns = 0;
   std::int64_t peak = 0;
   std::int32_t binding_row = 0;
   std::int64_t lower_bound_ns = 0;
-  double gap = 0;                  // (time - lower bound) / time
-  bool proven = false;             // no feasible choice takes less time; or none is feasible
+  double gap = 0;       // (time - lower bound) / time
+  bool proven = false;  // no feasible choice takes less time; or none is feasible
   std::int64_t work = 0;
   bool stopped_by_clock = false;
-  SmallestBudget smallest;         // filled where infeasible
-  std::vector<Remedy> remedies;    // filled where infeasible
+  SmallestBudget smallest;       // filled where infeasible
+  std::vector<Remedy> remedies;  // filled where infeasible
 };
 
 /// Errors (user): the instance is not valid, or nothing is allowed.

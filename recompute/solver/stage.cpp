@@ -9,7 +9,8 @@ Stages::Stages(const Dual& dual, const std::vector<std::int32_t>& rows)
     : dual_(dual), model_(dual.model()), rows_(rows) {
   object_place_.assign(model_.objects.size(), -1);
   class_place_.assign(model_.variables.size(), -1);
-  potentials_.resize(model_.objects.size());
+  potentials_.resize(dual.factors().all().size());
+  has_potential_.assign(potentials_.size(), false);
   if (!rows_.empty()) {
     groups_.emplace_back(rows_.size());
     for (std::size_t e = 0; e < rows_.size(); ++e) groups_[0][e] = static_cast<std::int32_t>(e);
@@ -154,11 +155,10 @@ void Stages::place_spans() {
   }
 }
 
-Touched Stages::touch(std::int32_t j) {
+Touched Stages::touch(std::int32_t j) const {
   const SharedObject& object = model_.objects[j];
-  if (object_place_[j] < 0) potentials_[j] = Potential(dual_, j);
   auto now = static_cast<std::int32_t>(now_);
-  Touched touched{j, object_place_[j], -1, 0, object.bytes, object.time, {}, {}, &potentials_[j], 0, 0, {}};
+  Touched touched{j, object_place_[j], -1, 0, object.bytes, object.time, {}, {}};
   touched.group_end.push_back(group_at(object.birth));
   for (std::int32_t row : object.rows) {
     touched.group_end.push_back(std::max(touched.group_end[0], group_at(row + 1)));
@@ -169,11 +169,28 @@ Touched Stages::touch(std::int32_t j) {
     touched.uses.push_back({use.options, use.level, -1, use.class_option});
     if (use.class_variable >= 0) touched.uses.back().class_place = class_place_[use.class_variable];
   }
-  const Factor& factor = dual_.factor(j);
-  int segments = factor.slots - factor.class_slots;
+  return touched;
+}
+
+void Stages::touch_factor(std::int32_t index) {
+  const Factors& factors = dual_.factors();
+  const Factor& factor = factors[index];
+  auto now = static_cast<std::int32_t>(now_);
+  if (!has_potential_[index]) potentials_[index] = Potential(dual_, factor);
+  has_potential_[index] = true;
+  TouchedFactor touched;
+  touched.potential = &potentials_[index];
+  for (int m = 0; m < factor.members; ++m) {
+    std::int32_t object = factors.member(factor, m);
+    MemberPlace place{touched.potential->stride(m), -1, object_place_[object]};
+    for (std::size_t i = 0; i < stage_.touched.size(); ++i) {
+      if (stage_.touched[i].object == object) place.touched = static_cast<std::int32_t>(i);
+    }
+    touched.members.push_back(place);
+  }
   for (int s = 0; s < factor.slots; ++s) {
-    const Slot& slot = dual_.slot(factor.first_slot + s);
-    if (s < segments) {
+    const Slot& slot = factors.slot(factor, s);
+    if (s < factor.segments()) {
       if (slot.variable < now) ++touched.decided_before;
       if (slot.variable <= now) ++touched.decided_after;
     } else {
@@ -181,15 +198,20 @@ Touched Stages::touch(std::int32_t j) {
       touched.class_places.push_back(here ? -2 : slot.variable > now ? -1 : class_place_[slot.variable]);
     }
     if (slot.variable != now) continue;
-    for (std::size_t o = 0; o < stage_.excess.size(); ++o) {
-      stage_.excess[o] -= dual_.share(slot, dual_.label(slot, o));
-    }
+    for (std::size_t o = 0; o < stage_.excess.size(); ++o)
+      stage_.excess[o] -= dual_.share(slot, factors.label(slot, o));
   }
-  return touched;
+  stage_.factors.push_back(std::move(touched));
 }
 
 void Stages::place_objects() {
-  for (std::int32_t j : model_.variables[now_].objects) stage_.touched.push_back(touch(j));
+  std::vector<std::int32_t> factors;
+  for (std::int32_t j : model_.variables[now_].objects) {
+    stage_.touched.push_back(touch(j));
+    std::int32_t factor = dual_.factors().factor_of(j);
+    if (std::find(factors.begin(), factors.end(), factor) == factors.end()) factors.push_back(factor);
+  }
+  for (std::int32_t factor : factors) touch_factor(factor);
 }
 
 /// The new key: what was open and stays so, then what this variable opens.
@@ -210,7 +232,8 @@ void Stages::arrange_key() {
       gone.push_back(entry);
       continue;
     }
-    if (!here(entry)) stage_.moved.emplace_back(static_cast<std::int32_t>(place), static_cast<std::int32_t>(open.size()));
+    if (!here(entry))
+      stage_.moved.emplace_back(static_cast<std::int32_t>(place), static_cast<std::int32_t>(open.size()));
     open.push_back(entry);
   }
   for (std::int32_t j : model_.variables[now_].objects) {

@@ -8,8 +8,8 @@
 namespace reprise::solver {
 namespace {
 
-constexpr double kCopyBytesPerNs = 8;     // of one core that copies
-constexpr std::int64_t kBlock = 64;       // the arena rounds every block to it
+constexpr double kCopyBytesPerNs = 8;  // of one core that copies
+constexpr std::int64_t kBlock = 64;    // the arena rounds every block to it
 
 /// splitmix64: the standard library's distributions differ between libraries.
 class Random {
@@ -22,7 +22,9 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
     return z ^ (z >> 31);
   }
-  std::int64_t below(std::int64_t count) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count)); }
+  std::int64_t below(std::int64_t count) {
+    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count));
+  }
   std::int64_t between(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
   double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   bool chance(double p) { return unit() < p; }
@@ -38,10 +40,12 @@ std::int64_t blocks(double bytes) { return (static_cast<std::int64_t>(bytes) / k
 /// One step: the forwards in rows 0..N-1, the backwards in rows N..2N-1, last segment first.
 class StepMaker {
  public:
-  explicit StepMaker(const SyntheticOptions& options) : options_(options), random_(options.seed), count_(options.segments) {}
+  explicit StepMaker(const SyntheticOptions& options)
+      : options_(options), random_(options.seed), count_(options.segments) {}
 
   Instance run() {
-    instance_.name = fmt::format("{} segments, sharing {}, seed {}", count_, to_string(options_.sharing), options_.seed);
+    instance_.name =
+        fmt::format("{} segments, sharing {}, seed {}", count_, to_string(options_.sharing), options_.seed);
     instance_.base.assign(2 * static_cast<std::size_t>(count_), blocks(random_.spread(3e7, 3e8)));
     for (int i = 0; i < count_; ++i) add_segment(i);
     if (options_.sharing != Sharing::none) {
@@ -68,12 +72,14 @@ class StepMaker {
     instance_.base[i] += work;
     instance_.base[backward(i)] += work;
     segment.options.push_back({"retain", true, 0, {{backward(i), blocks(kept * 0.3)}}});
-    segment.options.push_back({"replay", false, static_cast<std::int64_t>(forward), {{backward(i), blocks(inner * 1.3)}}});
+    segment.options.push_back(
+        {"replay", false, static_cast<std::int64_t>(forward), {{backward(i), blocks(inner * 1.3)}}});
     add_kept(i, 1, kept, "values");
     for (int f = 0; f < options_.finer_options; ++f) {
       double share = (f + 1.0) / (options_.finer_options + 1) * random_.spread(0.6, 1.2);
       double saved = std::min(0.95, share * random_.spread(0.7, 1.6));
-      segment.options.push_back({fmt::format("replay, {} kept", f + 1), false,
+      segment.options.push_back({fmt::format("replay, {} kept", f + 1),
+                                 false,
                                  static_cast<std::int64_t>(forward * (1 - saved)),
                                  {{backward(i), blocks(inner * (1.3 - 0.7 * share))}}});
       add_kept(i, std::uint64_t{1} << (2 + f), kept * share, fmt::format("values of option {}", f + 2));
@@ -107,13 +113,16 @@ class StepMaker {
     std::vector<int> readers = readers_of_state();
     double bytes = random_.spread(5e5, 3e7);
     std::int32_t written = std::min(count_ - 1, readers.back() + 1);
-    Object snapshot{fmt::format("snapshot {}", c), blocks(bytes), static_cast<std::int64_t>(bytes / kCopyBytesPerNs),
-                    written, {}};
+    Object snapshot{
+        fmt::format("snapshot {}", c), blocks(bytes), static_cast<std::int64_t>(bytes / kCopyBytesPerNs), written, {}};
     std::int64_t records = random_.between(1, 3);
     for (std::int64_t r = 0; r < records; ++r) {
       double part = bytes * random_.spread(0.03, 0.7);
-      Object record{fmt::format("record {} of state {}", r, c), blocks(part),
-                    2000 + static_cast<std::int64_t>(part / kCopyBytesPerNs * 1.5), written, {}};
+      Object record{fmt::format("record {} of state {}", r, c),
+                    blocks(part),
+                    2000 + static_cast<std::int64_t>(part / kCopyBytesPerNs * 1.5),
+                    written,
+                    {}};
       for (int reader : readers) {
         if (record.uses.empty() || random_.chance(0.7)) {
           record.uses.push_back({reader, replays(), backward(reader), index, StateChoice::region});
@@ -155,15 +164,19 @@ void add_random_objects(Instance& instance, Random& random, std::int64_t rows) {
   auto classes = static_cast<std::int64_t>(instance.classes.size());
   std::int64_t objects = random.between(1, 2 * segments + 2);
   for (std::int64_t j = 0; j < objects; ++j) {
-    Object object{fmt::format("object {}", j), random.between(0, 40), random.chance(0.4) ? random.between(0, 9) : 0,
-                  static_cast<std::int32_t>(random.below(rows)), {}};
+    Object object{fmt::format("object {}", j),
+                  random.between(0, 40),
+                  random.chance(0.4) ? random.between(0, 9) : 0,
+                  static_cast<std::int32_t>(random.below(rows)),
+                  {}};
     std::int64_t uses = random.between(0, 4);
     for (std::int64_t u = 0; u < uses; ++u) {
       Use use;
       use.segment = static_cast<std::int32_t>(random.below(segments));
       auto options = static_cast<std::int64_t>(instance.segments[use.segment].options.size());
       use.options = static_cast<std::uint64_t>(random.below(std::int64_t{1} << options));
-      use.row = static_cast<std::int32_t>(random.chance(0.9) ? random.between(object.birth, rows - 1) : random.below(rows));
+      use.row =
+          static_cast<std::int32_t>(random.chance(0.9) ? random.between(object.birth, rows - 1) : random.below(rows));
       if (classes > 0 && random.chance(0.4)) use.read_class = static_cast<std::int32_t>(random.below(classes));
       use.state = random.chance(0.5) ? StateChoice::whole : StateChoice::region;
       object.uses.push_back(use);
@@ -212,7 +225,8 @@ Instance random_small(std::uint64_t seed) {
     auto options = static_cast<std::int64_t>(instance.segments[segment].options.size());
     instance.joint_times.push_back({segment, static_cast<std::uint64_t>(random.below(std::int64_t{1} << options)),
                                     static_cast<std::int32_t>(random.below(classes)),
-                                    random.chance(0.5) ? StateChoice::whole : StateChoice::region, random.between(0, 9)});
+                                    random.chance(0.5) ? StateChoice::whole : StateChoice::region,
+                                    random.between(0, 9)});
   }
   return instance;
 }

@@ -11,9 +11,9 @@
 namespace reprise::solver {
 
 enum class Sharing {
-  none,        // every object belongs to one segment
-  local,       // boundaries and records are read by neighbours
-  scattered,   // records are read by segments anywhere, boundaries skip far ahead
+  none,       // every object belongs to one segment
+  local,      // boundaries and records are read by neighbours
+  scattered,  // records are read by segments anywhere, boundaries skip far ahead
 };
 
 const char* to_string(Sharing sharing);
@@ -21,8 +21,8 @@ const char* to_string(Sharing sharing);
 struct SyntheticOptions {
   int segments = 50;
   Sharing sharing = Sharing::local;
-  int finer_options = 0;         // replays that keep some of the values, besides retain and replay
-  double classes = 0.1;          // per segment: states that are overwritten in the step
+  int finer_options = 0;  // replays that keep some of the values, besides retain and replay
+  double classes = 0.1;   // per segment: states that are overwritten in the step
   std::uint64_t seed = 1;
 };
 
