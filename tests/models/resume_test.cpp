@@ -100,6 +100,20 @@ TEST(Resume, EveryStepIsAGoodPlaceToStop) {
   }
 }
 
+TEST(Resume, TheCheckpointARunStartedFromMayBeGone) {
+  ScratchFolder scratch;
+  run_tiny(kTinyClassifier, scratch / "first", {"train.max_steps=2"});
+  const std::string init = "model.init=" + (scratch / "first").string();
+  Json whole = run_tiny(kTinyClassifier, scratch / "whole", {init}).summary;
+  Json fresh = run_tiny(kTinyClassifier, scratch / "fresh").summary;
+  EXPECT_NE(whole["hash"], fresh["hash"]);
+  run_tiny(kTinyClassifier, scratch / "run", {init, "train.max_steps=3"});
+  fs::remove_all(scratch / "first");
+  Config config = RunFolder::read_config(scratch / "run", number_overrides({"train.max_steps=0"}));
+  TrainOutcome outcome = train(config, {.resume = scratch / "run", .progress = ProgressMode::quiet});
+  EXPECT_EQ(outcome.summary["hash"], whole["hash"]);
+}
+
 TEST(Resume, ARequestToStopIsHeardBetweenSteps) {
   ScratchFolder scratch;
   Config config = tiny_config(kTinyQueue, scratch / "run");
