@@ -16,12 +16,16 @@ class FixedPolicy final : public SegmentPolicy {
   SegmentOption option_;
 };
 
-/// Option of instance i = two bits of the Philox word at position i of stream (seed, 0).
+/// Option of instance i = two bits of the Philox word at position i of stream (seed, 0). Every fourth group of three
+/// instances, by stream (seed, 1), is a two-level run.
 class MixedPolicy final : public SegmentPolicy {
  public:
   explicit MixedPolicy(std::uint64_t seed) : seed_(seed) {}
   SegmentOption choose(const char*, std::uint32_t instance) override {
-    std::uint32_t word = philox_word(seed_, 0, instance);
+    std::uint32_t word = philox_word(seed_, 0, instance), group = instance / 3;
+    if (philox_word(seed_, 1, group) % 4 == 0) {
+      return {ValueOption::replay, word & 2 ? StateOption::region : StateOption::whole, group + 1, instance % 3 == 2};
+    }
     return {word & 1 ? ValueOption::replay : ValueOption::retain, word & 2 ? StateOption::region : StateOption::whole};
   }
 

@@ -84,6 +84,8 @@ std::vector<Key> memory_keys() {
               "options by pattern of segment names, such as {\"layer2.*\": retain, head: whole}"),
       choice_key("recompute.granularity", "node", {"segment", "node"},
                  "whether a planned method may keep single results of a replayed segment"),
+      integer_key("recompute.longest_run", 8, between(1, 8), "segments",
+                  "how many neighbours a planned method may replay as one two-level run; 1: none"),
       text_key("recompute.plan", "", "a plan written by `reprise plan` to run under, instead of making one"),
       text_key("recompute.profile", "",
                "a profile written by `reprise plan` to plan with, instead of measuring one"),

@@ -84,6 +84,7 @@ RunPlanner::RunPlanner(const Config& config, Profile profile)
 PlannerOptions RunPlanner::options(const Config& config) {
   PlannerOptions options;
   options.keep_values = config.get_string("recompute.granularity") == "node" && !profile_.forward_ns.empty();
+  options.longest_run = static_cast<std::uint32_t>(config.get_int("recompute.longest_run"));
   step_.begin_in(step_.first_state());
   options.made_for = print_of(walker_);
   if (states_.size() > 1) options.worst_peak = [this](const Assignment& assignment) { return worst_peak(assignment); };

@@ -13,7 +13,8 @@ Assignment Plan::assignment() const {
   assignment.fallback = {ValueOption::retain, fallback};
   assignment.choices.resize(nodes);
   for (const PlannedSegment& segment : segments) {
-    assignment.segments.push_back({segment.replay ? ValueOption::replay : ValueOption::retain, fallback});
+    ValueOption values = segment.replay ? ValueOption::replay : ValueOption::retain;
+    assignment.segments.push_back({values, fallback, segment.run, segment.run_ends});
     for (auto [node, result] : segment.kept) assignment.choices[node].kept_results |= Mask{1} << result;
   }
   for (const PlannedClass& state : classes) {

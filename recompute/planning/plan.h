@@ -24,6 +24,8 @@ struct PlannedSegment {
   std::string id;                                   // "layer1.0"
   std::string option;                               // "retain", "replay", "replay, 2 kept"
   bool replay = false;
+  std::uint32_t run = 0;                            // number of its two-level run; 0: none
+  bool run_ends = false;
   std::vector<std::pair<std::uint32_t, int>> kept;  // (node of the step, result)
   std::int64_t bytes_kept = 0, bytes_preserved = 0;
   std::int64_t replay_ns = 0, move_ns = 0;

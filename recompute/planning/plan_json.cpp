@@ -19,6 +19,8 @@ Json segment_json(const PlannedSegment& segment) {
   return {{"id", segment.id},
           {"option", segment.option},
           {"replay", segment.replay},
+          {"run", segment.run},
+          {"run_ends", segment.run_ends},
           {"kept", std::move(kept)},
           {"bytes_kept", segment.bytes_kept},
           {"bytes_preserved", segment.bytes_preserved},
@@ -55,6 +57,8 @@ PlannedSegment read_segment(const Plan& plan, const Json& json, const std::strin
   json.at("id").get_to(segment.id);
   json.at("option").get_to(segment.option);
   json.at("replay").get_to(segment.replay);
+  json.at("run").get_to(segment.run);
+  json.at("run_ends").get_to(segment.run_ends);
   for (const Json& kept : json.at("kept")) {
     auto node = kept.at(0).get<std::int64_t>();
     read_node(plan, node, origin);

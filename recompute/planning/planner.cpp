@@ -55,6 +55,7 @@ const std::vector<std::string>& plannable_methods() {
 
 Planner::Planner(Walker& walker, const Profile& profile, PlannerOptions options)
     : walker_(walker),
+      profile_(profile),
       options_(std::move(options)),
       problem_(walker, options_.keep_values ? space_with_kept_values(walker, profile) : simple_space(walker), profile) {}
 
@@ -69,18 +70,22 @@ Planner::Checked Planner::check(const Problem& problem, const solver::Choice& ch
 
 Planner::Answer Planner::plan(const std::string& method, std::int64_t budget) const {
   solver::Allowed allowed = require_method(method);
+  Answer answer = solve_in(problem_, method, allowed, budget);
+  return answer.plan ? answer : plan_with_runs(method, allowed, budget, std::move(answer));
+}
+
+/// The plan of least time in one space of plans, walked.
+Planner::Answer Planner::solve_in(Problem problem, const std::string& method, const solver::Allowed& allowed, std::int64_t budget) const {
   std::int64_t cap = budget > 0 ? budget : INT64_MAX / 4;
-  Problem problem = problem_;
   for (int round = 0; round < kMostRounds; ++round) {
     solver::Solution solution = solver::solve(problem.instance(), cap, allowed);
     if (!solution.feasible) {
       Plan least = least_of(problem, method, allowed);
-      if (budget == 0 || least.predicted_peak <= budget) {
-        least.budget = budget;
-        return {std::move(least), {}};
+      if (least.predicted_peak > budget) {
+        return {std::nullopt, {solver::infeasible_message(problem.instance(), budget, solution), least.predicted_peak}};
       }
-      std::string message = solver::infeasible_message(problem.instance(), budget, solution);
-      return {std::nullopt, {std::move(message), least.predicted_peak}};
+      least.budget = budget;
+      return {std::move(least), {}};
     }
     Checked checked = check(problem, solution.choice, fallback_of(allowed));
     if (budget == 0 || checked.peak <= budget) {
@@ -95,7 +100,63 @@ Planner::Answer Planner::plan(const std::string& method, std::int64_t budget) co
   fail(ErrorKind::internal, "[plan] expected a plan of method {} to be found in {} rounds", method, kMostRounds);
 }
 
-Plan Planner::least(const std::string& method) const { return least_of(problem_, method, require_method(method)); }
+std::vector<std::vector<RunOfSegments>> Planner::run_cuts(const solver::Allowed& allowed) const {
+  std::vector<std::vector<RunOfSegments>> cuts;
+  if (!allowed.whole && !allowed.region) return cuts;  // nothing is replayed
+  for (std::uint32_t length = 2; length <= options_.longest_run; ++length) {
+    std::vector<RunOfSegments> runs = cut_into_runs(problem_.units(), length);
+    if (!runs.empty()) cuts.push_back(std::move(runs));
+    if (length >= problem_.space().size()) break;
+  }
+  return cuts;
+}
+
+Problem Planner::problem_with(const std::vector<RunOfSegments>& runs) const {
+  return Problem(walker_, with_runs(problem_.space(), runs), profile_);
+}
+
+Planner::Answer Planner::plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget, Answer one_level) const {
+  std::int64_t smallest = one_level.none.smallest_budget;
+  std::optional<Plan> best;
+  for (std::vector<RunOfSegments>& runs : run_cuts(allowed)) {
+    Answer answer = solve_in(problem_with(runs), method, allowed, budget);
+    if (!answer.plan) {
+      smallest = std::min(smallest, answer.none.smallest_budget);
+      continue;
+    }
+    // Runs that the budget does not need are taken apart again, one by one from the first.
+    for (std::size_t r = 0; r < runs.size();) {
+      std::vector<RunOfSegments> fewer = runs;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
+      Answer other = solve_in(problem_with(fewer), method, allowed, budget);
+      bool faster = other.plan && other.plan->predicted_ns < answer.plan->predicted_ns;
+      if (faster) answer = std::move(other), runs = std::move(fewer);
+      else ++r;
+    }
+    if (!best || answer.plan->predicted_ns < best->predicted_ns) best = std::move(answer.plan);
+  }
+  if (best) {
+    // The solver's bound holds for one cut into runs; this one for all: every segment at its cheapest.
+    best->lower_bound_ns = problem_.instance().base_time_ns;
+    best->proven = false;
+    return {std::move(best), {}};
+  }
+  if (smallest < one_level.none.smallest_budget) {
+    one_level.none.message += fmt::format(" With two-level runs the smallest feasible budget is {} bytes.", smallest);
+    one_level.none.smallest_budget = smallest;
+  }
+  return one_level;
+}
+
+Plan Planner::least(const std::string& method) const {
+  solver::Allowed allowed = require_method(method);
+  Plan best = least_of(problem_, method, allowed);
+  for (const std::vector<RunOfSegments>& runs : run_cuts(allowed)) {
+    Plan plan = least_of(problem_with(runs), method, allowed);
+    if (plan.predicted_peak < best.predicted_peak) best = std::move(plan);
+  }
+  return best;
+}
 
 Plan Planner::least_of(Problem problem, const std::string& method, const solver::Allowed& allowed) const {
   std::optional<Checked> best;
@@ -123,7 +184,7 @@ PlannedSegment describe_segment(const Problem& problem, const solver::Choice& ch
   const Unit& at = problem.units()[unit];
   std::size_t option = choice.options[unit];
   const SegmentChoice& chosen = problem.space()[at.segment][option];
-  PlannedSegment segment{at.id, chosen.name, chosen.values == ValueOption::replay, chosen.kept, 0, 0, 0, 0, ""};
+  PlannedSegment segment{at.id, chosen.name, chosen.values == ValueOption::replay, chosen.run, chosen.run_ends, chosen.kept, 0, 0, 0, 0, ""};
   segment.replay_ns = instance.segments[unit].options[option].time_ns;
   for (const solver::Object& object : instance.objects) {
     const solver::Use* first = nullptr;

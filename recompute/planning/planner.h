@@ -11,6 +11,7 @@
 
 #include "recompute/planning/plan.h"
 #include "recompute/planning/problem.h"
+#include "recompute/planning/runs.h"
 #include "recompute/solver/solve.h"
 
 namespace reprise {
@@ -22,6 +23,7 @@ const std::vector<std::string>& plannable_methods();
 
 struct PlannerOptions {
   bool keep_values = true;  // granularity `node`: replayed segments may keep single results
+  std::uint32_t longest_run = 8;  // of a two-level run, in segments; 1: none are tried
   PlanPrint made_for;
   /// The highest peak under an assignment over all host states in which a step may begin; null: only the walker's.
   std::function<std::int64_t(const Assignment&)> worst_peak;
@@ -57,9 +59,14 @@ class Planner {
   };
   Checked check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const;
   Plan describe(const Problem& problem, const std::string& method, const Checked& checked, std::int64_t budget) const;
+  Answer solve_in(Problem problem, const std::string& method, const solver::Allowed& allowed, std::int64_t budget) const;
+  std::vector<std::vector<RunOfSegments>> run_cuts(const solver::Allowed& allowed) const;
+  Problem problem_with(const std::vector<RunOfSegments>& runs) const;
+  Answer plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget, Answer one_level) const;
   Plan least_of(Problem problem, const std::string& method, const solver::Allowed& allowed) const;
 
   Walker& walker_;
+  Profile profile_;
   PlannerOptions options_;
   Problem problem_;
 };

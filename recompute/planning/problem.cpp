@@ -3,17 +3,14 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "memory/row_list.h"
 #include "recompute/solver/evaluate.h"
 
 namespace reprise {
 
 namespace {
 
-std::int64_t row_list_bytes(const Region& region) {
-  return region.is_span() ? 0 : static_cast<std::int64_t>(region.run_count()) * 8;
-}
-
-std::int64_t charge_of(const Region& region) { return round_up_64(region.bytes() + row_list_bytes(region)); }
+std::int64_t charge_of(const Region& region) { return round_up_64(list_rows(region.runs()).block_bytes()); }
 
 /// Adds `options` to the use of `object` by `segment` for the same class and state, or makes that use.
 void add_use(solver::Object& object, const solver::Use& use) {
@@ -64,7 +61,7 @@ Assignment Problem::assignment_of(const std::vector<std::size_t>& options) const
   assignment.choices.resize(node_count_);
   for (std::size_t s = 0; s < space_.size(); ++s) {
     const SegmentChoice& choice = space_[s][options[s]];
-    assignment.segments.push_back({choice.values, StateOption::whole});
+    assignment.segments.push_back({choice.values, StateOption::whole, choice.run, choice.run_ends});
     for (auto [node, result] : choice.kept) assignment.choices[node].kept_results |= Mask{1} << result;
   }
   return assignment;
@@ -132,7 +129,9 @@ void Problem::add_segments(const Profile& profile) {
       option.name = options[o].name;
       option.retain = options[o].values == ValueOption::retain;
       auto probe = std::find_if(probes_.begin(), probes_.end(), [&](const Probe& p) { return option_in(p, u) == o; });
-      for (std::uint32_t node : probe->walk.needed[units_[u].segment]) option.time_ns += profile.micro_batches * profile.replay_of(node);
+      for (auto* nodes : {&probe->walk.needed, &probe->walk.restored}) {
+        for (std::uint32_t node : (*nodes)[units_[u].segment]) option.time_ns += profile.micro_batches * profile.replay_of(node);
+      }
     }
   }
   instance_.base_time_ns = profile.base_ns();

@@ -23,6 +23,8 @@ struct SegmentChoice {
   std::string name;
   ValueOption values = ValueOption::retain;
   std::vector<std::pair<std::uint32_t, int>> kept;  // (node, result) kept though the segment is replayed
+  std::uint32_t run = 0;                            // of a two-level run: its number
+  bool run_ends = false;
 };
 
 /// What each explicit segment may do.

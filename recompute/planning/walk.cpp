@@ -27,8 +27,17 @@ class RowMeter final : public TapeObserver {
     for (std::size_t u = 0; u < units.size(); ++u) rows_[u] = forward_[u];
     row_ = units.backward_row(static_cast<std::uint32_t>(units.size() - 1));
   }
-  void before_replay(const Tape&, std::uint32_t node) override { enter(node); }
-  void before_backward(const Tape&, std::uint32_t node) override { enter(node); }
+  void before_replay(const Tape& tape, std::uint32_t node) override {
+    const std::vector<SegmentInstance>& segments = tape.data().segments;
+    std::uint32_t segment = tape.data().nodes[node].segment;
+    std::uint32_t unit = units_->of_node(node);
+    if (segments[segment].run_counted) {  // its run is restored, before the backward of the run's last segment
+      while (segment + 1 < segments.size() && !segments[segment].option.run_ends) ++segment;
+      unit = units_->of_segment(segment);
+    }
+    enter(unit);
+  }
+  void before_backward(const Tape&, std::uint32_t node) override { enter(units_->of_node(node)); }
   std::vector<std::int64_t> finish() {
     count();
     return std::move(rows_);
@@ -41,9 +50,9 @@ class RowMeter final : public TapeObserver {
     return peak;
   }
   void count() { rows_[row_] = std::max(rows_[row_], take()); }
-  void enter(std::uint32_t node) {
+  void enter(std::uint32_t unit) {
     count();
-    row_ = units_->backward_row(units_->of_node(node));
+    row_ = units_->backward_row(unit);
   }
 
   Meter& meter_;
@@ -72,7 +81,10 @@ class Inspector {
     std::sort(reads_.begin(), reads_.end());
     reads_.erase(std::unique(reads_.begin(), reads_.end()), reads_.end());
     walk.reads = std::move(reads_);
-    for (const SegmentInstance& instance : data_.segments) walk.needed.push_back(instance.needed);
+    for (const SegmentInstance& instance : data_.segments) {
+      walk.needed.push_back(instance.needed);
+      walk.restored.push_back(instance.run_needed);
+    }
   }
 
  private:

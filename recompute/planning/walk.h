@@ -36,7 +36,8 @@ struct Walk {
   std::vector<std::int64_t> row_peaks;  // highest live bytes in each row
   std::vector<WalkedValue> values;      // in order of `value`
   std::vector<WalkedRead> reads;        // sorted
-  std::vector<std::vector<std::uint32_t>> needed;  // per explicit segment: nodes that a replay runs
+  std::vector<std::vector<std::uint32_t>> needed;    // per explicit segment: nodes that a replay runs,
+  std::vector<std::vector<std::uint32_t>> restored;  // and nodes that restoring its run runs besides
 };
 
 /// A dry tape that can be walked again and again: `forward` records one step's forward from the same host state each

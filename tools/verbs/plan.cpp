@@ -21,7 +21,7 @@ a table per segment, the predicted peak and time, a lower bound on the time of a
 from the smallest feasible budget to no recomputation: a CSV file and an SVG picture in the folder -o; with --measure some
 of the plans are also run, and what they took is drawn on top.
 
-Without recompute.method the method is joint. -o writes the plan, --profile-out the measured times; recompute.plan
+The method is that of the command line, else the file's where it plans, else joint. -o writes the plan, --profile-out the measured times; recompute.plan
 and recompute.profile read them back.
 
 Examples:
@@ -55,14 +55,20 @@ int all_plans(const Config& config, RunPlanner& planner) {
   return 0;
 }
 
-int run(const Options& options) {
-  Config config = options.arguments.load();
+/// The method named on the command line, else the file's where it is one that plans, else joint.
+void choose_method(const Options& options, Config& config) {
   if (config.get_string("recompute.method") == "unchecked") {
     throw config.error_at("recompute.method", "expected a method that can be planned; unchecked is the negative control and never is");
   }
-  if (config.get_string("recompute.method") == "retain" && !config.is_set("recompute.method")) {
-    config.set("recompute.method", std::string("joint"), "reprise plan");
+  for (const OverrideText& given : options.arguments.overrides()) {
+    if (given.text.starts_with("recompute.method=")) return;
   }
+  if (!needs_plan(config)) config.set("recompute.method", std::string("joint"), "reprise plan");
+}
+
+int run(const Options& options) {
+  Config config = options.arguments.load();
+  choose_method(options, config);
   // Several methods are compared at budgets that the method asked for may not fit: the profile is taken where any fits.
   bool several = options.all || options.frontier;
   auto note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };

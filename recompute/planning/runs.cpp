@@ -1,0 +1,32 @@
+#include "recompute/planning/runs.h"
+
+namespace reprise {
+
+std::vector<RunOfSegments> cut_into_runs(const Units& units, std::uint32_t length) {
+  std::vector<RunOfSegments> runs;
+  bool open = false;  // the last run may take another segment
+  for (const Unit& unit : units.all()) {
+    if (unit.segment == kNone) {
+      open = false;
+    } else if (open && runs.back().last - runs.back().first + 1 < length) {
+      runs.back().last = unit.segment;
+    } else {
+      runs.push_back({unit.segment, unit.segment});
+      open = true;
+    }
+  }
+  std::erase_if(runs, [](const RunOfSegments& run) { return run.first == run.last; });
+  return runs;
+}
+
+PlanSpace with_runs(PlanSpace space, const std::vector<RunOfSegments>& runs) {
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    for (std::uint32_t s = runs[r].first; s <= runs[r].last; ++s) {
+      bool ends = s == runs[r].last;
+      space[s] = {{ends ? "replay, ends a run" : "replay in a run", ValueOption::replay, {}, static_cast<std::uint32_t>(r + 1), ends}};
+    }
+  }
+  return space;
+}
+
+}  // namespace reprise

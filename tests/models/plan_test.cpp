@@ -1,0 +1,141 @@
+// Planned training: the predicted peak is the measured one to the byte, and planning changes no byte of what is trained.
+#include "models/train/make_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "recompute/planning/plan_text.h"
+#include "tests/models/tiny_run.h"
+
+namespace reprise {
+namespace {
+
+using namespace reprise::testing;  // NOLINT
+
+using Overrides = std::vector<std::string>;
+
+/// A profile with times that are made up, so that no test waits for a measurement: planned as if each node took 1 us.
+Profile even_profile(const Config& config) {
+  DryStep step(config);
+  Walker walker = step.walker();
+  Profile profile;
+  walker.look({}, [&](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
+  profile.step_ns = 10'000'000;
+  profile.micro_batches = config.get_int("train.accumulate");
+  profile.copy = {500, 0.1, 0};
+  profile.gather = {800, 0.12, 3};
+  profile.exchange = {300, 0.2, 3};
+  PlanPrint print = print_of(config);
+  profile.trace = print.trace;
+  profile.build = print.build;
+  profile.threads = print.threads;
+  return profile;
+}
+
+struct Case {
+  const char* name;
+  const char* text;
+  Overrides overrides;
+};
+
+std::vector<Case> cases() {
+  return {{"ring", kTinyQueue, {}},
+          {"shift, two losses", kTinyQueue, {"model.queue.layout=shift", "model.losses=2"}},
+          {"ring, two losses, accumulation", kTinyQueue, {"model.losses=2", "train.accumulate=2", "model.dropout=0.2"}},
+          {"classifier", kTinyClassifier, {}}};
+}
+
+bool full() { return std::getenv("REPRISE_FULL") != nullptr; }
+
+TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
+  for (const Case& c : cases()) {
+    ScratchFolder folder;
+    Config config = tiny_config(c.text, folder / "none", c.overrides);
+    RunPlanner planner(config, even_profile(config));
+    std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
+    int budgets = full() ? 8 : 3;
+    for (const std::string& method : plannable_methods()) {
+      std::string before;
+      for (int i = 0; i < budgets; ++i) {
+        std::int64_t budget = low + (high - low) * i / (budgets - 1);
+        Planner::Answer answer = planner.plan(method, budget);
+        if (!answer.plan) continue;
+        EXPECT_LE(answer.plan->predicted_peak, budget);
+        std::string text = to_json(*answer.plan);
+        fs::path plan = folder / "plan.json";
+        std::ofstream(plan) << text;
+        Overrides all = c.overrides;
+        all.insert(all.end(), {"train.max_steps=3", "recompute.plan=" + plan.string(), "memory.budget=" + std::to_string(budget)});
+        fs::path run = folder / (method + std::to_string(i));
+        Json summary = run_tiny(c.text, run, all).summary;
+        EXPECT_EQ(summary["memory"]["peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak)
+            << c.name << ", " << method << " at " << budget;
+        EXPECT_EQ(summary["plan"]["predicted_peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak);
+        EXPECT_EQ(summary["plan"]["method"], method);
+      }
+    }
+  }
+}
+
+TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
+  for (const Case& c : cases()) {
+    ScratchFolder folder;
+    std::string steps = "train.max_steps=" + std::to_string(full() ? 50 : 5);
+    Overrides plain = c.overrides;
+    plain.insert(plain.end(), {steps, "train.epochs=100", "recompute.segments=none"});
+    Json expected = run_tiny(c.text, folder / "plain", plain).summary;
+    Config config = tiny_config(c.text, folder / "none", c.overrides);
+    std::ofstream(folder / "profile.json") << to_json(even_profile(config));
+    RunPlanner planner(config, even_profile(config));
+    std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
+    for (const std::string& method : plannable_methods()) {
+      for (int i = 0; i < (full() ? 4 : 1); ++i) {
+        std::int64_t budget = std::max(planner.least(method).predicted_peak, low + (high - low) * (i + 1) / 5);
+        Overrides all = c.overrides;
+        all.insert(all.end(), {steps, "train.epochs=100", "recompute.method=" + method, "memory.budget=" + std::to_string(budget),
+                               "recompute.profile=" + (folder / "profile.json").string()});
+        Json summary = run_tiny(c.text, folder / (method + std::to_string(i)), all).summary;
+        EXPECT_EQ(summary["hash"], expected["hash"]) << c.name << ", " << method << " at " << budget;
+        EXPECT_LE(summary["memory"]["peak_bytes"].get<std::int64_t>(), budget);
+      }
+    }
+  }
+}
+
+TEST(PlannedTraining, ProfilesInsideTheBudgetAndKeepsThePlanInTheRunFolder) {
+  ScratchFolder folder;
+  Config config = tiny_config(kTinyQueue, folder / "none");
+  std::int64_t budget = RunPlanner(config, even_profile(config)).least("joint").predicted_peak;
+  Overrides all = {"train.max_steps=4", "recompute.method=joint", "recompute.profile_steps=1", "memory.budget=" + std::to_string(budget)};
+  Json summary = run_tiny(kTinyQueue, folder / "run", all).summary;
+  EXPECT_LE(summary["memory"]["peak_bytes"].get<std::int64_t>(), budget);
+  Plan plan = plan_from_json(read_file(folder / "run" / kPlanFile), "plan.json");
+  EXPECT_EQ(plan.method, "joint");
+  EXPECT_EQ(plan.budget, budget);
+  EXPECT_EQ(profile_from_json(read_file(folder / "run" / kProfileFile), "profile.json").trace, plan.made_for.trace);
+}
+
+TEST(PlannedTraining, ABudgetThatNoPlanFitsSaysTheSmallestThatOneDoes) {
+  ScratchFolder folder;
+  Config config = tiny_config(kTinyQueue, folder / "run", {"recompute.method=joint", "memory.budget=10KiB"});
+  ErrorKind kind = ErrorKind::internal;
+  std::string text = error_of([&] { train(config, {.resume = {}, .progress = ProgressMode::quiet}); }, &kind);
+  EXPECT_EQ(kind, ErrorKind::config);
+  std::int64_t smallest = RunPlanner(config, Profile{}).least("joint").predicted_peak;
+  EXPECT_TRUE(contains(text, "smallest feasible budget")) << text;
+  EXPECT_TRUE(contains(text, std::to_string(smallest))) << text << "\n" << smallest;
+  EXPECT_FALSE(fs::exists(folder / "run"));
+}
+
+TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {
+  ScratchFolder folder;
+  Config config = tiny_config(kTinyQueue, folder / "none");
+  std::ofstream(folder / "plan.json") << to_json(RunPlanner(config, even_profile(config)).least("joint"));
+  Config other = tiny_config(kTinyQueue, folder / "run", {"model.losses=2", "recompute.plan=" + (folder / "plan.json").string()});
+  ErrorKind kind = ErrorKind::internal;
+  std::string text = error_of([&] { train(other, {.resume = {}, .progress = ProgressMode::quiet}); }, &kind);
+  EXPECT_EQ(kind, ErrorKind::user);
+  EXPECT_TRUE(contains(text, "trace")) << text;
+}
+
+}  // namespace
+}  // namespace reprise

@@ -1,0 +1,111 @@
+// Two-level runs: less held between forward and backward, and the same bytes.
+#include "recompute/planning/runs.h"
+
+#include <gtest/gtest.h>
+
+#include "recompute/planning/planner.h"
+#include "tests/recompute/planning/memory_mlp.h"
+
+namespace reprise {
+namespace {
+
+/// A chain of equal segments whose inner values are eight times what passes between them. `tape` last: it dies first.
+class Chain {
+ public:
+  Chain(bool dry, int segments) : memory({.dry = dry}), segments_(segments) {
+    register_builtin_ops();
+    weight = Leaf::create("w", make_tensor(memory.allocator(), memory.observer(), DType::f32, {kWidth}, Category::parameters, true),
+                          make_tensor(memory.allocator(), memory.observer(), DType::f32, {kWidth}, Category::gradients, true));
+    if (!dry) weight->data.assign_doubles(std::vector<double>(kWidth, 0.9));
+    tape.emplace(memory);
+    tape->set_replayer(&replayer);
+  }
+  Value forward() {
+    Tape& t = *tape;
+    Value h = sin(t, mul(t, weight, 1.0));
+    for (int s = 0; s < segments_; ++s) {
+      h = segment(t, "link" + std::to_string(s), [&] {
+        Value x = h;
+        h = {};
+        for (int i = 0; i < 8; ++i) x = sin(t, x);
+        return x;
+      });
+    }
+    return mean(t, h);
+  }
+
+  static constexpr std::int64_t kWidth = 1024;
+  Memory memory;
+  LeafRef weight;
+  TraceReplayer replayer;
+  std::optional<Tape> tape;
+
+ private:
+  int segments_;
+};
+
+std::vector<double> gradient(const Assignment& assignment, std::int64_t* peak, int segments) {
+  Chain dry(true, segments), real(false, segments);
+  Walker walker(*dry.tape, [&] { return dry.forward(); });
+  Schedule schedule = walker.schedule(assignment);
+  AssignmentPolicy policy;
+  policy.assign(&assignment);
+  real.tape->set_policy(&policy);
+  real.tape->follow(&schedule);
+  real.memory.meter().reset_peak();
+  {
+    Value root = real.forward();
+    real.tape->backward(root);
+  }
+  EXPECT_EQ(real.memory.meter().peak(), schedule.peak.total_peak);
+  if (peak) *peak = schedule.peak.total_peak;
+  return real.weight->grad.to_doubles();
+}
+
+TEST(Runs, AChainOf64SegmentsNeedsLessThanHalfOfItsOneLevelFloor) {
+  Chain dry(true, 64);
+  Walker walker(*dry.tape, [&] { return dry.forward(); });
+  Planner one(walker, Profile{}, {.keep_values = false, .longest_run = 1, .made_for = {}, .worst_peak = nullptr});
+  Planner two(walker, Profile{}, {.keep_values = false, .made_for = {}, .worst_peak = nullptr});
+  std::int64_t held = walker.base();
+  Plan plan = two.least("joint");
+  std::int64_t floor = one.least("joint").predicted_peak - held, lower = plan.predicted_peak - held;
+  EXPECT_LE(static_cast<double>(lower), 0.45 * static_cast<double>(floor)) << lower << " of " << floor;
+  std::int64_t peak = 0;
+  EXPECT_EQ(gradient(plan.assignment(), &peak, 64), gradient({}, nullptr, 64));
+  EXPECT_EQ(peak, plan.predicted_peak);
+}
+
+TEST(Runs, ABudgetBetweenTheFloorsIsMetByRunsAndOnlyWhereNeeded) {
+  Chain dry(true, 16);
+  Walker walker(*dry.tape, [&] { return dry.forward(); });
+  Profile profile;
+  walker.look({}, [&](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
+  profile.step_ns = 1000000;
+  Planner one(walker, profile, {.keep_values = false, .longest_run = 1, .made_for = {}, .worst_peak = nullptr});
+  Planner two(walker, profile, {.keep_values = false, .made_for = {}, .worst_peak = nullptr});
+  std::int64_t budget = (one.least("joint").predicted_peak + two.least("joint").predicted_peak) / 2;
+  EXPECT_FALSE(one.plan("joint", budget).plan);
+  Planner::Answer answer = two.plan("joint", budget);
+  ASSERT_TRUE(answer.plan) << answer.none.message;
+  EXPECT_LE(answer.plan->predicted_peak, budget);
+  EXPECT_LE(answer.plan->lower_bound_ns, answer.plan->predicted_ns);
+  EXPECT_EQ(gradient(answer.plan->assignment(), nullptr, 16), gradient({}, nullptr, 16));
+}
+
+TEST(Runs, CutsFollowNeighboursOnly) {
+  testing::MemoryMlp step(true, {.segments = 3});  // its table is written between segments
+  Walker walker(*step.tape, [&] { return step.forward(); });
+  walker.look({}, [&](Tape& tape) { EXPECT_TRUE(cut_into_runs(Units(tape.data()), 8).empty()); });
+  Chain chain(true, 5);
+  Walker other(*chain.tape, [&] { return chain.forward(); });
+  other.look({}, [&](Tape& tape) {
+    std::vector<RunOfSegments> runs = cut_into_runs(Units(tape.data()), 2);
+    ASSERT_EQ(runs.size(), 2u);  // the fifth stands alone
+    EXPECT_EQ(runs[1].first, 2u);
+    EXPECT_EQ(runs[1].last, 3u);
+  });
+}
+
+}  // namespace
+}  // namespace reprise
