@@ -154,9 +154,10 @@ void draw_inside(Svg& svg, const PanelLayout& layout) {
     draw_rules(svg, layout);
   }
   draw_lines_and_points(svg, plot);
+  if (layout.panel->heat_map) draw_cell_texts(svg, plot);
   if (!has_values(*layout.panel)) {
     svg.text({plot.box.x + plot.box.width / 2, plot.box.y + plot.box.height / 2 + 5}, "no data",
-             {.size = 14, .anchor = Anchor::middle, .colour = "#707070", .halo = true});
+             {.size = 14, .anchor = Anchor::middle, .colour = "#707070", .halo = "#ffffff"});
   }
 }
 

@@ -1,13 +1,8 @@
 #include "tools/chart/plot.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
-
-#include "tools/chart/heat_map.h"
-#include "tools/chart/text.h"
 
 namespace reprise::chart {
 
@@ -92,48 +87,6 @@ void draw_bands(Svg& svg, const Plot& plot) {
     if (along_x && open_to) svg.line({to, box.y}, {to, box.bottom()}, edge);
     if (!along_x && open_from) svg.line({box.x, from}, {box.right(), from}, edge);
     if (!along_x && open_to) svg.line({box.x, to}, {box.right(), to}, edge);
-  }
-}
-
-namespace {
-
-/// The text of a cell. Plain numbers have the same decimals in all cells, as many as the largest needs for three
-/// digits.
-std::string cell_text(const HeatMap& map, double low, double high, double value) {
-  double largest = std::max(std::fabs(low), std::fabs(high));
-  if (map.unit != Unit::number || largest < 1e-3 || largest >= 1e7) return value_text(value, map.unit);
-  return decimal_text(value, std::clamp(2 - static_cast<int>(std::floor(std::log10(largest))), 0, 5));
-}
-
-}  // namespace
-
-void draw_cells(Svg& svg, const Plot& plot) {
-  const HeatMap& map = *plot.panel->heat_map;
-  auto [low, high] = heat_range(map);
-  double width = plot.box.width / static_cast<double>(std::max<std::size_t>(1, map.columns.size()));
-  double height = plot.box.height / static_cast<double>(std::max<std::size_t>(1, map.rows.size()));
-  double size = std::clamp(std::min(width, height) * 0.4, 8.0, 12.0);
-  double widest = 0;  // at a size of 1
-  for (double value : map.values) {
-    if (can_show(value, ScaleKind::linear)) widest = std::max(widest, text_width(cell_text(map, low, high, value), 1));
-  }
-  if (widest > 0) size = std::min(size, (width - 6) / widest);
-  bool texts = map.show_values && size >= 8.5 && size + 4 <= height;
-  for (std::size_t row = 0; row < map.rows.size(); ++row) {
-    for (std::size_t column = 0; column < map.columns.size(); ++column) {
-      double value = map.values[row * map.columns.size() + column];
-      Box box{plot.box.x + static_cast<double>(column) * width, plot.box.y + static_cast<double>(row) * height, width,
-              height};
-      std::string tooltip = fmt::format("{}, {}: {}", map.rows[row], map.columns[column], value_text(value, map.unit));
-      bool shown = can_show(value, ScaleKind::linear);
-      std::string colour = shown ? cell_colour(map, low, high, value) : "#ffffff";
-      if (!shown) svg.rect(box, "fill=\"#f4f4f4\"");
-      std::string fill = shown ? fmt::format("fill=\"{}\"", colour) : hatch_fill();
-      svg.rect(box, fill + " stroke=\"#ffffff\" stroke-width=\"1\"", tooltip);
-      if (!texts || !shown) continue;
-      svg.text({box.x + width / 2, box.y + height / 2 + size * 0.35}, cell_text(map, low, high, value),
-               {.size = size, .anchor = Anchor::middle, .colour = ink_on(colour)});
-    }
   }
 }
 

@@ -46,7 +46,8 @@ void draw_bands(Svg& svg, const Plot& plot);
 void draw_areas(Svg& svg, const Plot& plot);
 /// Lines and points, the lines first.
 void draw_lines_and_points(Svg& svg, const Plot& plot);
-/// Cells of the heat map.
+/// Cells of the heat map, and their values where there is room; these over the series, and out of the way of points.
 void draw_cells(Svg& svg, const Plot& plot);
+void draw_cell_texts(Svg& svg, const Plot& plot);
 
 }  // namespace reprise::chart

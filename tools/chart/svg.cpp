@@ -73,7 +73,10 @@ void Svg::text(Place at, std::string_view words, const TextStyle& style) {
     out_ += fmt::format(" text-anchor=\"{}\"", style.anchor == Anchor::middle ? "middle" : "end");
   }
   if (style.bold) out_ += " font-weight=\"bold\"";
-  if (style.halo) out_ += " paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-linejoin=\"round\"";
+  if (!style.halo.empty()) {
+    out_ +=
+        fmt::format(" paint-order=\"stroke\" stroke=\"{}\" stroke-width=\"3\" stroke-linejoin=\"round\"", style.halo);
+  }
   if (style.turn != 0) {
     out_ += fmt::format(" transform=\"rotate({} {} {})\"", number(style.turn), number(at.x), number(at.y));
   }

@@ -26,8 +26,8 @@ struct TextStyle {
   Anchor anchor = Anchor::start;
   const char* colour = "#333333";
   bool bold = false;
-  bool halo = false;  // a white edge, for text over other things
-  double turn = 0;    // degrees, clockwise
+  std::string halo = {};  // colour of an edge, for text over other things
+  double turn = 0;        // degrees, clockwise
 };
 
 /// 12.5, never 12.50 or -0.

@@ -16,8 +16,9 @@ struct Ticks {
   std::vector<std::string> text;
 };
 
-/// At most `most` (2 or more, 3 or more when covering) ticks for values from low to high. `covering`: the ends move out to round numbers. Ends
-/// that are equal, in the wrong order or not finite, or not positive on a logarithmic axis, are mended.
+/// At most `most` (2 or more, 3 or more when covering) ticks for values from low to high. `covering`: the ends move out
+/// to round numbers. Ends that are equal, in the wrong order or not finite, or not positive on a logarithmic axis, are
+/// mended.
 Ticks make_ticks(double low, double high, Unit unit, ScaleKind scale, int most, bool covering);
 
 /// −1,234.50 for two decimals.

@@ -48,7 +48,7 @@ struct Quantity {
 
 constexpr Quantity kQuantities[] = {
     {"loss", "Loss", chart::Unit::number, false, 190},
-    {"accuracy", "Training accuracy", chart::Unit::percent, false, 150},
+    {"accuracy", "Training accuracy", chart::Unit::percent, true, 150},
     {"lr", "Learning rate", chart::Unit::number, true, 90},
     {"peak_bytes", "Peak memory", chart::Unit::bytes, true, 130},
     {"images_per_second", "Images per second", chart::Unit::number, true, 110},
@@ -111,6 +111,32 @@ double value_of(const Json& line, const char* key) {
   return number ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();  // null: the loss was not finite
 }
 
+/// Of a long run, several lines make a point: the mean, over a shade from the least to the largest.
+std::size_t lines_a_point(const Run& run) {
+  constexpr std::size_t kPoints = 300;
+  return (run.lines.size() + kPoints - 1) / kPoints;
+}
+
+/// The point of the lines from `at` on; whether it has a value.
+bool add_point(chart::Series& series, const Run& run, std::size_t at, const char* key) {
+  double sum = 0, low = HUGE_VAL, high = -HUGE_VAL;
+  std::size_t end = std::min(at + lines_a_point(run), run.lines.size()), count = 0;
+  for (std::size_t i = at; i < end; ++i) {
+    double value = value_of(run.lines[i], key);
+    if (!std::isfinite(value)) continue;
+    sum += value;
+    low = std::min(low, value);
+    high = std::max(high, value);
+    ++count;
+  }
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  series.x.push_back(value_of(run.lines[end - 1], "step"));
+  series.y.push_back(count > 0 ? sum / static_cast<double>(count) : kNone);
+  series.low.push_back(count > 0 ? low : kNone);
+  series.high.push_back(count > 0 ? high : kNone);
+  return count > 0;
+}
+
 std::optional<chart::Panel> panel_of(const std::vector<Run>& runs, const Quantity& quantity, bool name_runs) {
   chart::Panel panel;
   panel.title = quantity.title;
@@ -124,10 +150,8 @@ std::optional<chart::Panel> panel_of(const std::vector<Run>& runs, const Quantit
     chart::Series series;
     series.slot = static_cast<int>(i);
     if (name_runs) series.name = runs[i].name;
-    for (const Json& line : runs[i].lines) {
-      series.x.push_back(value_of(line, "step"));
-      series.y.push_back(value_of(line, quantity.key));
-      any = any || std::isfinite(series.y.back());
+    for (std::size_t at = 0; at < runs[i].lines.size(); at += lines_a_point(runs[i])) {
+      any = add_point(series, runs[i], at, quantity.key) || any;
     }
     panel.series.push_back(std::move(series));
   }
@@ -175,6 +199,9 @@ chart::Chart picture_of(const std::vector<Run>& runs) {
          runs[0].name);
   }
   picture.panels.back().x.label = "step";
+  if (std::any_of(runs.begin(), runs.end(), [](const Run& run) { return lines_a_point(run) > 1; })) {
+    picture.footnote = "Lines show means over several logged lines, shades the range from the least to the largest.";
+  }
   return picture;
 }
 
