@@ -86,7 +86,7 @@ PlannerOptions RunPlanner::options(const Config& config) {
   options.keep_values = config.get_string("recompute.granularity") == "node" && !profile_.forward_ns.empty();
   options.longest_run = static_cast<std::uint32_t>(config.get_int("recompute.longest_run"));
   step_.begin_in(step_.first_state());
-  options.made_for = print_of(walker_);
+  options.made_for = print_of(config);  // of a step of its own: walking moves the versions of storages
   if (states_.size() > 1) options.worst_peak = [this](const Assignment& assignment) { return worst_peak(assignment); };
   return options;
 }

@@ -57,7 +57,13 @@ Planner::Planner(Walker& walker, const Profile& profile, PlannerOptions options)
     : walker_(walker),
       profile_(profile),
       options_(std::move(options)),
-      problem_(walker, options_.keep_values ? space_with_kept_values(walker, profile) : simple_space(walker), profile) {}
+      plain_(walker, simple_space(walker), profile) {
+  if (options_.keep_values) with_kept_.emplace(walker, space_with_kept_values(walker, profile), profile);
+}
+
+const Problem& Planner::problem_of(const solver::Allowed& allowed) const {
+  return allowed.retain && with_kept_ ? *with_kept_ : plain_;
+}
 
 Planner::Checked Planner::check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const {
   Checked checked{choice, problem.assignment(choice, fallback), 0, {}};
@@ -70,7 +76,7 @@ Planner::Checked Planner::check(const Problem& problem, const solver::Choice& ch
 
 Planner::Answer Planner::plan(const std::string& method, std::int64_t budget) const {
   solver::Allowed allowed = require_method(method);
-  Answer answer = solve_in(problem_, method, allowed, budget);
+  Answer answer = solve_in(problem_of(allowed), method, allowed, budget);
   return answer.plan ? answer : plan_with_runs(method, allowed, budget, std::move(answer));
 }
 
@@ -102,24 +108,24 @@ Planner::Answer Planner::solve_in(Problem problem, const std::string& method, co
 
 std::vector<std::vector<RunOfSegments>> Planner::run_cuts(const solver::Allowed& allowed) const {
   std::vector<std::vector<RunOfSegments>> cuts;
-  if (!allowed.whole && !allowed.region) return cuts;  // nothing is replayed
+  if (allowed.retain + allowed.whole + allowed.region < 2) return cuts;  // such a method is one plan
   for (std::uint32_t length = 2; length <= options_.longest_run; ++length) {
-    std::vector<RunOfSegments> runs = cut_into_runs(problem_.units(), length);
+    std::vector<RunOfSegments> runs = cut_into_runs(plain_.units(), length);
     if (!runs.empty()) cuts.push_back(std::move(runs));
-    if (length >= problem_.space().size()) break;
+    if (length >= plain_.space().size()) break;
   }
   return cuts;
 }
 
-Problem Planner::problem_with(const std::vector<RunOfSegments>& runs) const {
-  return Problem(walker_, with_runs(problem_.space(), runs), profile_);
+Problem Planner::problem_with(const std::vector<RunOfSegments>& runs, const solver::Allowed& allowed) const {
+  return Problem(walker_, with_runs(problem_of(allowed).space(), runs), profile_);
 }
 
 Planner::Answer Planner::plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget, Answer one_level) const {
   std::int64_t smallest = one_level.none.smallest_budget;
   std::optional<Plan> best;
   for (std::vector<RunOfSegments>& runs : run_cuts(allowed)) {
-    Answer answer = solve_in(problem_with(runs), method, allowed, budget);
+    Answer answer = solve_in(problem_with(runs, allowed), method, allowed, budget);
     if (!answer.plan) {
       smallest = std::min(smallest, answer.none.smallest_budget);
       continue;
@@ -128,7 +134,7 @@ Planner::Answer Planner::plan_with_runs(const std::string& method, const solver:
     for (std::size_t r = 0; r < runs.size();) {
       std::vector<RunOfSegments> fewer = runs;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
-      Answer other = solve_in(problem_with(fewer), method, allowed, budget);
+      Answer other = solve_in(problem_with(fewer, allowed), method, allowed, budget);
       bool faster = other.plan && other.plan->predicted_ns < answer.plan->predicted_ns;
       if (faster) answer = std::move(other), runs = std::move(fewer);
       else ++r;
@@ -137,7 +143,7 @@ Planner::Answer Planner::plan_with_runs(const std::string& method, const solver:
   }
   if (best) {
     // The solver's bound holds for one cut into runs; this one for all: every segment at its cheapest.
-    best->lower_bound_ns = problem_.instance().base_time_ns;
+    best->lower_bound_ns = plain_.instance().base_time_ns;
     best->proven = false;
     return {std::move(best), {}};
   }
@@ -150,9 +156,9 @@ Planner::Answer Planner::plan_with_runs(const std::string& method, const solver:
 
 Plan Planner::least(const std::string& method) const {
   solver::Allowed allowed = require_method(method);
-  Plan best = least_of(problem_, method, allowed);
+  Plan best = least_of(problem_of(allowed), method, allowed);
   for (const std::vector<RunOfSegments>& runs : run_cuts(allowed)) {
-    Plan plan = least_of(problem_with(runs), method, allowed);
+    Plan plan = least_of(problem_with(runs, allowed), method, allowed);
     if (plan.predicted_peak < best.predicted_peak) best = std::move(plan);
   }
   return best;

@@ -22,12 +22,16 @@ std::optional<solver::Allowed> allowed_by(const std::string& method);
 const std::vector<std::string>& plannable_methods();
 
 struct PlannerOptions {
-  bool keep_values = true;  // granularity `node`: replayed segments may keep single results
+  /// Granularity `node`: where a method may retain, replayed segments may keep single results too.
+  bool keep_values = true;
   std::uint32_t longest_run = 8;  // of a two-level run, in segments; 1: none are tried
   PlanPrint made_for;
   /// The highest peak under an assignment over all host states in which a step may begin; null: only the walker's.
   std::function<std::int64_t(const Assignment&)> worst_peak;
 };
+
+// Note on the methods. `retain`, `whole` and `region` are one plan each: all segments retained, or all replayed with
+// nothing kept, one level deep; the trainer runs them without a planner. The others choose, and may use two-level runs.
 
 /// No plan of the method fits the budget.
 struct NoPlan {
@@ -48,7 +52,8 @@ class Planner {
   /// The plan of least peak that was found; its budget is its own peak.
   Plan least(const std::string& method) const;
 
-  const Problem& problem() const { return problem_; }
+  /// With every segment either retained or replayed as a whole.
+  const Problem& problem() const { return plain_; }
 
  private:
   struct Checked {
@@ -61,14 +66,16 @@ class Planner {
   Plan describe(const Problem& problem, const std::string& method, const Checked& checked, std::int64_t budget) const;
   Answer solve_in(Problem problem, const std::string& method, const solver::Allowed& allowed, std::int64_t budget) const;
   std::vector<std::vector<RunOfSegments>> run_cuts(const solver::Allowed& allowed) const;
-  Problem problem_with(const std::vector<RunOfSegments>& runs) const;
+  Problem problem_with(const std::vector<RunOfSegments>& runs, const solver::Allowed& allowed) const;
+  const Problem& problem_of(const solver::Allowed& allowed) const;
   Answer plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget, Answer one_level) const;
   Plan least_of(Problem problem, const std::string& method, const solver::Allowed& allowed) const;
 
   Walker& walker_;
   Profile profile_;
   PlannerOptions options_;
-  Problem problem_;
+  Problem plain_;
+  std::optional<Problem> with_kept_;
 };
 
 }  // namespace reprise

@@ -41,7 +41,7 @@ TEST(Config, DefaultsAreThoseOfTheTables) {
   EXPECT_EQ(config.get_int("train.batch"), 128);
   EXPECT_EQ(config.get_real("train.weight_decay"), 5e-4);
   EXPECT_EQ(config.get_bytes("memory.budget"), Bytes());
-  EXPECT_EQ(config.get_list("recompute.segments"), Words{"none"});
+  EXPECT_EQ(config.get_list("recompute.segments"), Words{"blocks"});
   EXPECT_TRUE(config.get_map("recompute.options").empty());
   EXPECT_FALSE(config.is_set("train.batch"));
 }
