@@ -7,26 +7,40 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "recompute/solver/domain.h"
 
 namespace reprise::solver {
 namespace {
 
-/// Sums of terms "+ 3 x0_1", broken into lines that every reader accepts.
+/// Sums of terms "+ 3 x0_1", each variable once, broken into lines that every reader accepts.
 class Terms {
  public:
   void add(std::int64_t factor, const std::string& variable) {
     if (factor == 0) return;
-    fmt::format_to(std::back_inserter(text_), " {} {} {}", factor < 0 ? '-' : '+', std::abs(factor), variable);
-    if (++count_ % 8 == 0) text_ += "\n  ";
+    auto [at, added] = place_.emplace(variable, terms_.size());
+    if (added) {
+      terms_.emplace_back(variable, factor);
+    } else {
+      terms_[at->second].second += factor;
+    }
   }
-  bool empty() const { return count_ == 0; }
-  const std::string& text() const { return text_; }
+  bool empty() const { return terms_.empty(); }
+
+  std::string text() const {
+    std::string text;
+    for (std::size_t i = 0; i < terms_.size(); ++i) {
+      const auto& [variable, factor] = terms_[i];
+      fmt::format_to(std::back_inserter(text), " {} {} {}", factor < 0 ? '-' : '+', std::abs(factor), variable);
+      if (i % 8 == 7) text += "\n  ";
+    }
+    return text;
+  }
 
  private:
-  std::string text_;
-  int count_ = 0;
+  std::vector<std::pair<std::string, std::int64_t>> terms_;
+  std::map<std::string, std::size_t> place_;
 };
 
 class Writer {
@@ -44,7 +58,7 @@ class Writer {
     for (std::size_t t = 0; t < rows_.size(); ++t) write_row(t);
     std::string text = "Minimize\n obj:" + cost_.text() + "\nSubject To\n" + constraints_ +
                        " fixed: one = 1\nBounds\n" + bounds_ + "Binaries\n" + binaries_;
-    for (std::size_t c = 0; c < instance_.classes.size(); ++c) text += fmt::format(" y{}\n", c);
+    for (std::int32_t c : classes_) text += fmt::format(" y{}\n", c);
     return text + "End\n";
   }
 
@@ -90,6 +104,7 @@ class Writer {
     }
     int least = 0;
     if (read_class >= 0) {
+      classes_.insert(read_class);
       // alive >= x + y - 1, with 1 - y in place of y for whole
       terms.add(state == StateChoice::region ? -1 : 1, fmt::format("y{}", read_class));
       least = state == StateChoice::region ? -1 : 0;
@@ -130,10 +145,10 @@ class Writer {
   void write_row(std::size_t t) {
     std::int64_t room = budget_ - instance_.base[t];
     std::int64_t units = room >= 0 ? room / unit_ : -((-room + unit_ - 1) / unit_);
-    Terms terms = rows_[t];
-    if (terms.empty()) terms.add(1, "zero");
-    constraints_ += fmt::format(" row{}:{} <= {}\n", t, terms.text(), units);
-    if (t == 0) bounds_ += " zero = 0\n";
+    // A row that nothing can change is written with what is always 1.
+    if (rows_[t].empty() && units >= 0) return;
+    if (rows_[t].empty()) rows_[t].add(1, "one");
+    constraints_ += fmt::format(" row{}:{} <= {}\n", t, rows_[t].text(), units);
   }
 
   const Instance& instance_;
@@ -142,6 +157,7 @@ class Writer {
   std::vector<Terms> rows_;
   Terms cost_;
   std::string constraints_, bounds_, binaries_;
+  std::set<std::int32_t> classes_;  // that some use asks for
   int uses_ = 0;
 };
 

@@ -168,8 +168,7 @@ Solution solve(const Instance& instance, std::int64_t budget, const Allowed& all
     Domain domain = narrowed(instance, method);
     auto same = std::find_if(solved.begin(), solved.end(), [&](const Solved& s) { return s.domain == domain; });
     if (same != solved.end()) {
-      Solved copy = *same;
-      solved.push_back(std::move(copy));
+      solved.push_back({method, std::move(domain), same->solution});
       continue;
     }
     std::vector<Choice> known;
@@ -182,6 +181,7 @@ Solution solve(const Instance& instance, std::int64_t budget, const Allowed& all
     solved.push_back({method, std::move(domain), std::move(solution)});
   }
   Solution solution = solved.back().solution;
+  solution.choice = clipped(domain_of(instance, allowed), std::move(solution.choice));
   solution.work = work;
   solution.stopped_by_clock = stopped;
   if (!solution.feasible) {
@@ -211,6 +211,7 @@ SmallestBudget smallest_budget(const Instance& instance, const Allowed& allowed,
     other.proven = other.bytes <= best.lower_bound;
     best = std::move(other);
   }
+  best.choice = clipped(domain_of(instance, allowed), std::move(best.choice));
   best.work = work;
   return best;
 }

@@ -1,0 +1,91 @@
+// The solver beside Cbc, an integer programming solver from outside, on the same instances written as LP files.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "recompute/solver/lp_export.h"
+#include "recompute/solver/solve.h"
+#include "recompute/solver/synthetic.h"
+
+namespace reprise::solver {
+namespace {
+
+constexpr Allowed kRetain{true, false, false};
+
+bool cbc_is_there() { return std::system("command -v cbc >/dev/null 2>&1") == 0; }
+
+/// Runs Cbc as a child that is killed when it does not end by itself.
+CbcAnswer ask_cbc(const std::string& lp, int seconds) {
+  auto file = std::filesystem::temp_directory_path() / ("reprise-cbc-" + std::to_string(::getpid()) + ".lp");
+  std::ofstream(file) << lp;
+  std::string command = "timeout -k 1 " + std::to_string(seconds + 5) + " cbc " + file.string() + " -sec " +
+                        std::to_string(seconds) + " -solve -quit 2>&1";
+  std::string output;
+  if (std::FILE* pipe = ::popen(command.c_str(), "r")) {
+    char part[4096];
+    while (std::size_t got = std::fread(part, 1, sizeof part, pipe)) output.append(part, got);
+    ::pclose(pipe);
+  }
+  std::filesystem::remove(file);
+  return read_cbc(output);
+}
+
+void compare(const Instance& instance, std::int64_t budget, const Allowed& allowed, int seconds, int& decided) {
+  Solution ours = solve(instance, budget, allowed);
+  CbcAnswer theirs = ask_cbc(to_lp(instance, budget, allowed), seconds);
+  double slack = 1 + 1e-7 * static_cast<double>(ours.time_ns);
+  if (theirs.infeasible) {
+    EXPECT_FALSE(ours.feasible) << instance.name << ", budget " << budget;
+    ++decided;
+    return;
+  }
+  if (theirs.has_plan) {
+    ASSERT_TRUE(ours.feasible) << instance.name << ", budget " << budget;
+    EXPECT_LE(static_cast<double>(ours.time_ns), theirs.objective + slack) << instance.name << ", budget " << budget;
+    EXPECT_LE(static_cast<double>(ours.lower_bound_ns), theirs.objective + slack) << instance.name;
+  }
+  if (ours.feasible) {
+    EXPECT_GE(static_cast<double>(ours.time_ns), theirs.bound - slack) << instance.name;
+  }
+  decided += theirs.optimal ? 1 : 0;
+}
+
+TEST(Cbc, FindsNoBetterPlanAndNoLowerBoundOnRandomInstances) {
+  if (!cbc_is_there()) GTEST_SKIP() << "cbc is not installed (Debian package coinor-cbc)";
+  int decided = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    Instance instance = random_small(seed);
+    std::int64_t low = smallest_budget(instance, {}).bytes, high = solve(instance, INT64_MAX / 4, {}).peak;
+    compare(instance, low - 1 + static_cast<std::int64_t>(seed % 4) * (high - low) / 3, {}, 5, decided);
+  }
+  EXPECT_GE(decided, 25);
+}
+
+TEST(Cbc, FindsNoBetterPlanAndNoLowerBoundOnSteps) {
+  if (!cbc_is_there()) GTEST_SKIP() << "cbc is not installed (Debian package coinor-cbc)";
+  bool full = std::getenv("REPRISE_FULL") || std::getenv("REPRISE_SOAK");
+  int decided = 0, asked = 0;
+  for (int segments : full ? std::vector<int>{12, 25, 40, 80, 120, 200} : std::vector<int>{12, 25, 40}) {
+    for (Sharing sharing : {Sharing::none, Sharing::local, Sharing::scattered}) {
+      Instance instance = synthetic_step({.segments = segments,
+                                          .sharing = sharing,
+                                          .finer_options = segments % 3,
+                                          .classes = 0.15,
+                                          .seed = static_cast<std::uint64_t>(segments)});
+      std::int64_t low = smallest_budget(instance, {}).bytes, high = solve(instance, INT64_MAX / 4, kRetain).peak;
+      for (double share : {0.25, 0.6}) {
+        auto budget = low + static_cast<std::int64_t>(share * static_cast<double>(high - low));
+        compare(instance, budget, {}, full ? 60 : 5, decided);
+        ++asked;
+      }
+    }
+  }
+  EXPECT_GE(decided, asked / 2) << "cbc hardly answered: the test is blind";
+}
+
+}  // namespace
+}  // namespace reprise::solver
