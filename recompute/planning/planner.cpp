@@ -243,8 +243,10 @@ Plan Planner::describe(const Problem& problem, const std::string& method, const 
   plan.binding_row = problem.units().row_name(static_cast<int>(binding));
   plan.fallback = checked.assignment.fallback.state;
   plan.nodes = static_cast<std::uint32_t>(checked.assignment.choices.size());
-  for (std::uint32_t u = 0; u < problem.units().size(); ++u) {
-    if (problem.units()[u].segment != kNone) plan.segments.push_back(describe_segment(problem, checked.choice, u, budget));
+  for (std::uint32_t s = 0; s < problem.space().size(); ++s) {
+    std::uint32_t unit = problem.units().of_segment(s);
+    if (unit != kNone) plan.segments.push_back(describe_segment(problem, checked.choice, unit, budget));
+    else plan.segments.push_back({"(no nodes)", "retain", false, 0, false, {}, 0, 0, 0, 0, ""});
   }
   for (std::size_t c = 0; c < problem.classes().size(); ++c) {
     PlannedClass state{instance.classes[c].name, problem.classes()[c].node, problem.classes()[c].update, StateOption::whole, 0, {}};

@@ -271,9 +271,9 @@ bool Problem::learn(const solver::Choice& choice, const std::vector<std::int64_t
 }
 
 Assignment Problem::assignment(const solver::Choice& choice, StateOption fallback) const {
-  std::vector<std::size_t> options;
+  std::vector<std::size_t> options(space_.size(), 0);  // a segment without nodes is no unit: retained
   for (std::uint32_t u = 0; u < units_.size(); ++u) {
-    if (units_[u].segment != kNone) options.push_back(choice.options[u]);
+    if (units_[u].segment != kNone) options[units_[u].segment] = choice.options[u];
   }
   Assignment assignment = assignment_of(options);
   for (SegmentOption& option : assignment.segments) option.state = fallback;

@@ -11,6 +11,8 @@
 #include "ops/shape_ops.h"
 #include "ops/state.h"
 #include "ops/unary.h"
+#include "recompute/planning/kept_sets.h"
+#include "recompute/solver/evaluate.h"
 #include "tests/support/lab.h"
 
 namespace reprise::testing {
@@ -21,7 +23,10 @@ constexpr std::int64_t kRows = 6, kWidth = 3;
 
 class Machine {
  public:
-  Machine(Method method, std::uint64_t seed, bool segments) : lab_(method, DType::f64, seed), segments_(segments) {
+  enum class Mode : std::uint8_t { online, planned, dry };
+
+  Machine(Method method, std::uint64_t seed, bool segments, Mode mode = Mode::online)
+      : lab_(method, DType::f64, seed, mode == Mode::dry), segments_(segments), planned_(mode != Mode::online) {
     for (int i = 0; i < 2; ++i) {
       leaves_.push_back(lab_.leaf({kRows, kWidth}, numbers(18, 1 + i)));
       leaves_.back()->grad = make_tensor(lab_.memory.allocator(), lab_.memory.observer(), DType::f64, {kRows, kWidth},
@@ -30,6 +35,31 @@ class Machine {
     for (int i = 0; i < 3; ++i) states_.push_back(lab_.state({kRows, kWidth}, numbers(18, 11 + i)));
     states_.push_back(states_[0].with_view({kRows, kWidth}, {kWidth, 1}, 0));            // an alias of all
     states_.push_back(states_[1].with_view({2, kWidth}, {2 * kWidth, 1}, kWidth));       // rows 1 and 3
+  }
+
+  /// The forward alone: its last value that wants a gradient, made a scalar; not defined where there is none.
+  Value forward(const std::vector<Instruction>& program) {
+    stream_.position = 0;
+    std::vector<Value> values;
+    std::size_t at = 0;
+    while (at < program.size()) block(program, at, values, 0);
+    for (std::size_t i = values.size(); i-- > 0;) {
+      if (values[i].requires_grad()) return mean(*lab_.tape, values[i]);
+    }
+    return {};
+  }
+
+  Lab& lab() { return lab_; }
+  std::vector<double> gradients() const {
+    std::vector<double> all;
+    for (const LeafRef& leaf : leaves_) append(all, Lab::gradient(leaf));
+    return all;
+  }
+  std::vector<double> states() const {
+    std::vector<double> all;
+    for (const LeafRef& leaf : leaves_) append(all, leaf->data.to_doubles());
+    for (int i = 0; i < 3; ++i) append(all, states_[i].to_doubles());
+    return all;
   }
 
   Outcome run(const std::vector<Instruction>& program) {
@@ -44,9 +74,8 @@ class Machine {
     lab_.tape->clear();
     out.leaked = lab_.memory.meter().live() - level;
     out.reads_left = lab_.memory.preserver().live().reads;
-    for (const LeafRef& leaf : leaves_) append(out.gradients, Lab::gradient(leaf));
-    for (const LeafRef& leaf : leaves_) append(out.states, leaf->data.to_doubles());
-    for (int i = 0; i < 3; ++i) append(out.states, states_[i].to_doubles());
+    out.gradients = gradients();
+    out.states = states();
     out.streams = {stream_.position};
     out.effects = effects_;
     for (int n : lab_.replayer.replays()) out.replays += n;
@@ -92,7 +121,11 @@ class Machine {
   }
   Tensor rows(std::uint8_t a, std::uint8_t b) {
     std::int64_t first = a % kRows, second = (first + 1 + b % (kRows - 1)) % kRows;
-    return lab_.indices({static_cast<double>(first), static_cast<double>(second)});
+    std::vector<double> both{static_cast<double>(first), static_cast<double>(second)};
+    if (!planned_) return lab_.indices(both);
+    Tensor t = make_tensor(indices_.allocator(), indices_.observer(), DType::i64, {2}, Category::data);  // known when dry
+    t.assign_doubles(both);
+    return t;
   }
 
   enum Kind { kSin, kMul, kAdd, kTanh, kStateMul, kGather, kWriteRows, kAddState, kMulState, kAssignState, kInPlace, kInPlaceAdd,
@@ -123,8 +156,14 @@ class Machine {
       case kDropout: values.push_back(dropout(t, stream_, a, 0.25)); break;
       case kView: values.push_back(reshape(t, transpose(t, reshape(t, a, {kWidth, kRows})), {kRows, kWidth})); break;
       case kStop: values.push_back(mul(t, stop_gradient(t, a), b)); break;
-      case kArgmax: values.push_back(mul(t, a, slice_mean(gather_rows(t, full, argmax(t, a, -1))))); break;
-      case kHook: leaves_[i[1] % 2]->hooks.push_back([this, tag = i[2], state](Leaf&) { hook(tag, state); }); break;
+      case kArgmax:
+        if (planned_) break;
+        values.push_back(mul(t, a, slice_mean(gather_rows(t, full, argmax(t, a, -1)))));
+        break;
+      case kHook:
+        if (planned_) break;
+        leaves_[i[1] % 2]->hooks.push_back([this, tag = i[2], state](Leaf&) { hook(tag, state); });
+        break;
       case kAliasRead: values.push_back(mul(t, a, slice_mean(copy(t, states_[4])))); break;
       case kStepLeaf: add_into(t, leaves_[i[1] % 2]->data, 0.05); break;
       default: break;
@@ -154,7 +193,8 @@ class Machine {
   }
 
   Lab lab_;
-  bool segments_;
+  bool segments_, planned_;
+  Memory indices_;
   std::vector<LeafRef> leaves_;
   std::vector<Tensor> states_;
   Stream stream_{"r", 5, 1, 0};
@@ -165,6 +205,64 @@ class Machine {
 
 Outcome run_program(const std::vector<Instruction>& program, Method method, std::uint64_t seed, bool segments) {
   return Machine(method, seed, segments).run(program);
+}
+
+namespace {
+
+solver::Choice draw_choice(const Problem& problem, std::uint64_t seed) {
+  std::uint64_t at = 0;
+  auto draw = [&](std::size_t n) { return philox_word(seed, 7, at++) % n; };
+  solver::Choice choice;
+  for (const solver::Segment& segment : problem.instance().segments) {
+    choice.options.push_back(static_cast<std::uint8_t>(draw(segment.options.size())));
+  }
+  for (std::size_t c = 0; c < problem.classes().size(); ++c) {
+    choice.states.push_back(draw(2) ? solver::StateChoice::whole : solver::StateChoice::region);
+  }
+  return choice;
+}
+
+}  // namespace
+
+PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_t seed) {
+  PlannedOutcome out;
+  {
+    Machine plain(Method::retain, seed, false, Machine::Mode::planned);
+    Value root = plain.forward(program);
+    if (!root.defined()) return out;
+    plain.lab().tape->backward(root);
+    root.reset();
+    plain.lab().tape->clear();
+    out.expected = plain.gradients();
+    out.expected_states = plain.states();
+    out.differentiates = true;
+  }
+  Machine dry(Method::retain, seed, true, Machine::Mode::dry);
+  Walker walker(*dry.lab().tape, [&] { return dry.forward(program); });
+  Profile profile;
+  walker.look({}, [&](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
+  Problem problem(walker, space_with_kept_values(walker, profile), profile);
+  solver::Choice choice = draw_choice(problem, seed);
+  Assignment assignment = problem.assignment(choice, StateOption::region);
+  Schedule schedule = walker.schedule(assignment);
+  out.predicted_peak = schedule.peak.total_peak;
+  out.thought_peak = solver::evaluate(problem.instance(), choice).peak;
+
+  Machine real(Method::retain, seed, true, Machine::Mode::planned);
+  AssignmentPolicy policy;
+  policy.assign(&assignment);
+  Tape& tape = *real.lab().tape;
+  tape.set_policy(&policy);
+  real.lab().memory.meter().reset_peak();
+  tape.follow(&schedule);
+  Value root = real.forward(program);
+  tape.backward(root);
+  out.peak = real.lab().memory.meter().peak();
+  root.reset();
+  tape.clear();
+  out.gradients = real.gradients();
+  out.states = real.states();
+  return out;
 }
 
 std::string describe(const std::vector<Instruction>& program) {
