@@ -136,7 +136,8 @@ class Programme {
 
   /// By how much a factor's potential rises with this option: what has become certain of its cost.
   double rise(const TouchedFactor& factor, const std::uint8_t* old_key, std::size_t o) const {
-    int before = 0, after = 0, classes_before = 0, classes_after = 0, place = 1;
+    std::int64_t before = 0, after = 0;
+    int classes_before = 0, classes_after = 0, place = 1;
     for (const MemberPlace& member : factor.members) {
       if (member.touched >= 0) {
         before += member.stride * before_[member.touched];

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kMostCombinations = 2048;  // of labels and states in one factor
 constexpr std::size_t kMostSegments = 60;         // of a factor with several members
-constexpr std::int64_t kMostLevels = 512;         // of the levels of all members
+constexpr std::int64_t kMostLevels = 1 << 30;     // of the levels of all members: they are numbered
 
 void make_unique(std::vector<std::int32_t>& list) {
   std::sort(list.begin(), list.end());

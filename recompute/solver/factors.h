@@ -52,7 +52,7 @@ class Factors {
     return levels_[slot.level + (member * factor.configurations() + configuration) * slot.labels + label];
   }
   /// The level that the classes alone give a member.
-  int floor(const Factor& factor, int member, int configuration) const {
+  std::int32_t floor(const Factor& factor, int member, int configuration) const {
     return floors_[factor.floor + member * factor.configurations() + configuration];
   }
 

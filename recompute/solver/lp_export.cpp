@@ -175,8 +175,9 @@ std::string to_lp(const Instance& instance, std::int64_t budget, const Allowed& 
 CbcAnswer read_cbc(const std::string& output) {
   CbcAnswer answer;
   auto says = [&](const char* words) { return output.find(words) != std::string::npos; };
+  // Nothing here is unbounded: times are not negative.
   answer.infeasible =
-      says("Problem proven infeasible") || says("problem is infeasible") || says("Problem is infeasible");
+      says("Problem proven infeasible") || says("roblem is infeasible") || says("says infeasible or unbounded");
   answer.optimal = says("Result - Optimal solution found") || says("Optimal - objective value");
   if (answer.infeasible) return answer;
   answer.has_plan = says("Objective value:") && !says("No feasible solution found");

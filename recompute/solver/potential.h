@@ -1,10 +1,12 @@
-// What the objects of a factor will still cost at least, given what part of their users has been decided: tables by the
-// levels of all members.
+// What the objects of a factor will still cost at least, given what part of their users has been decided, by the levels
+// of all members: worked out when asked for, and remembered.
 //
 // Used by the dynamic programme. Invariant: one more decided user never lowers the sum of what has been paid and what
 // is still to come, so that a partial plan's bound only rises.
 #pragma once
 
+#include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "recompute/solver/dual.h"
@@ -21,23 +23,22 @@ class Potential {
 
   /// `decided`: how many of its segments have been decided; `levels`: those of the members, each times its stride;
   /// `classes`: its classes' states, base 3, first one lowest.
-  double at(int decided, int levels, int classes) const {
-    return table_[(static_cast<std::size_t>(decided) * level_count_ + levels) * combinations_ + classes];
-  }
-  int stride(int member) const { return strides_[member]; }
+  double at(int decided, std::int64_t levels, int classes) const;
+  std::int64_t stride(int member) const { return strides_[member]; }
 
  private:
-  void fill_last(const Dual& dual, const Factor& factor);
-  void fill(const Dual& dual, const Factor& factor, int decided);
-  void fill_open(const Dual& dual, const Factor& factor, int decided);
-  int lifted(const Dual& dual, const Factor& factor, int levels, const Slot& slot, int configuration, int label) const;
-  double& cell(int decided, int levels, int classes) {
-    return table_[(static_cast<std::size_t>(decided) * level_count_ + levels) * combinations_ + classes];
-  }
+  double compute(int decided, std::int64_t levels, int classes) const;
+  double last(std::int64_t levels, int configuration) const;
+  std::int64_t lifted(std::int64_t levels, const Slot& slot, int configuration, int label) const;
 
-  int segments_ = 0, level_count_ = 1, class_count_ = 0, combinations_ = 1;
-  std::vector<int> strides_, counts_;  // per member: counts are its levels, 0 included
-  std::vector<double> table_;
+  const Dual* dual_ = nullptr;
+  const Factor* factor_ = nullptr;
+  std::int64_t level_count_ = 1;
+  int combinations_ = 1;
+  std::vector<std::int64_t> strides_;
+  std::vector<std::int32_t> counts_;                        // per member: its levels, 0 included
+  mutable std::vector<double> table_;                       // where it is small; -1e300: not known yet
+  mutable std::unordered_map<std::int64_t, double> known_;  // else
 };
 
 }  // namespace reprise::solver

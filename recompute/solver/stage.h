@@ -35,7 +35,7 @@ struct Touched {
 
 /// A member of a factor: one of the touched objects, or one whose level stands in the old key, or neither (level 0).
 struct MemberPlace {
-  int stride = 0;
+  std::int64_t stride = 0;
   std::int32_t touched = -1, old_place = -1;
 };
 

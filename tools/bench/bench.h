@@ -19,6 +19,7 @@ struct BenchOptions {
   std::int64_t batch = 0;  // 0: the preset's
   bool quick = false;      // everything small and few rounds: for tests, the figures mean nothing
   Peer peer;
+  std::string instances;  // folder of public instances for the planner
 
   /// `usual`, or what was asked for; few when quick.
   int rounds_or(int usual) const { return rounds > 0 ? rounds : quick ? 2 : usual; }
@@ -31,9 +32,12 @@ Report bench_replay(const BenchOptions& options);
 Report bench_optim(const BenchOptions& options);
 Report bench_loader(const BenchOptions& options);
 Report bench_startup(const BenchOptions& options);
+Report bench_planner(const BenchOptions& options);
 
 /// Run in a fresh process for bench_step: the memory of a few steps under `method`, as one line of JSON.
 Json step_memory(const BenchOptions& options, const std::string& method);
+/// Run in a fresh process for bench_planner: one synthetic case, "local 10000 joint", as one line of JSON.
+Json planner_case(const std::string& what);
 /// Run in a fresh process for bench_startup: the first step of a small classifier, as in the peer's startup.py.
 void first_step();
 

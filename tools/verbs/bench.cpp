@@ -1,4 +1,4 @@
-// `reprise bench`: what this build takes for ops, steps, replay, optimisers, augmentation and start-up.
+// `reprise bench`: what this build takes for ops, steps, replay, optimisers, augmentation, start-up and planning.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -26,6 +26,8 @@ one of the peer's process. Leave the machine alone meanwhile, and quote ratios r
   optim    SGD with momentum, AdamW and an average over the parameters of the resnet18 preset
   loader   augmented images per second
   startup  from the start of the process to the end of its first step
+  planner  the search for plans: made-up steps of 50 to 100,000 segments beside Cbc where it is installed; with
+           --instances, public traces and graphs
 
 Examples:
   reprise bench ops --threads 2
@@ -35,10 +37,11 @@ using Bench = bench::Report (*)(const bench::BenchOptions&);
 const std::map<std::string, Bench> kBenches = {
     {"ops", bench::bench_ops},     {"step", bench::bench_step},     {"replay", bench::bench_replay},
     {"optim", bench::bench_optim}, {"loader", bench::bench_loader}, {"startup", bench::bench_startup},
+    {"planner", bench::bench_planner},
 };
 
 struct Options {
-  std::string what, json, peers, memory_of;
+  std::string what, json, peers, memory_of, planner_case;
   bool first_step = false;
   bench::BenchOptions bench;
 };
@@ -59,13 +62,17 @@ void write_json(const std::string& path, const bench::Report& report) {
 int run(Options& options) {
   auto bench = kBenches.find(options.what);
   if (bench == kBenches.end()) {
-    fail(ErrorKind::user, "[bench] expected ops, step, replay, optim, loader or startup, got {}",
+    fail(ErrorKind::user, "[bench] expected ops, step, replay, optim, loader, startup or planner, got {}",
          quoted_for_message(options.what));
   }
   set_thread_count(options.bench.threads);
   register_builtin_ops();
   if (!options.memory_of.empty()) {
     fmt::print("{}\n", json_line(bench::step_memory(options.bench, options.memory_of)));
+    return 0;
+  }
+  if (!options.planner_case.empty()) {
+    fmt::print("{}\n", json_line(bench::planner_case(options.planner_case)));
     return 0;
   }
   if (options.first_step) {
@@ -82,10 +89,10 @@ int run(Options& options) {
 }  // namespace
 
 Verb bench_verb() {
-  return {"bench", "measure ops, steps, replay, optimisers, augmentation and start-up", kHelp,
+  return {"bench", "measure ops, steps, replay, optimisers, augmentation, start-up and planning", kHelp,
           [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
-            app.add_option("what", options->what, "ops, step, replay, optim, loader or startup")
+            app.add_option("what", options->what, "ops, step, replay, optim, loader, startup or planner")
                 .option_text("BENCH")
                 .required();
             app.add_option("--threads", options->bench.threads, "threads of the pool (1)").option_text("N");
@@ -105,9 +112,13 @@ Verb bench_verb() {
                 .option_text("DIR");
             app.add_option("--json", options->json, "also write the figures, with every sample, to this file")
                 .option_text("OUT");
+            app.add_option("--instances", options->bench.instances,
+                           "folder with dtr/ and monet/: plan these instead of made-up steps (planner)")
+                .option_text("DIR");
             app.add_flag("--quick", options->bench.quick,
                          "tiny sizes, few rounds: shows that it works, the figures mean nothing");
             app.add_option("--memory-of", options->memory_of).hidden();  // a child of `bench step`
+            app.add_option("--planner-case", options->planner_case).hidden();  // a child of `bench planner`
             app.add_flag("--first-step", options->first_step).hidden();  // a child of `bench startup`
             return [options] { return run(*options); };
           }};

@@ -1,0 +1,153 @@
+#include "tools/bench/planner_public.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "data/archive.h"
+#include "recompute/solver/solve.h"
+#include "tools/bench/planner_traces.h"
+
+namespace reprise::bench {
+namespace {
+
+using solver::Allowed;
+using solver::Solution;
+
+constexpr int kTraceSegments = 48;
+constexpr int kGraphSegments = 120;
+
+const std::vector<std::pair<const char*, Allowed>> kMethods = {
+    {"retain", {true, false, false}},       {"whole", {false, true, false}},
+    {"region", {false, false, true}},       {"retain+whole", {true, true, false}},
+    {"retain+region", {true, false, true}}, {"whole+region", {false, true, true}},
+    {"joint", {true, true, true}}};
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder, const std::string& ending) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().ends_with(ending)) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+double over(std::int64_t time, std::int64_t base) {
+  return 100 * (static_cast<double>(time) / static_cast<double>(base) - 1);
+}
+
+std::string percent(const Solution& solution, std::int64_t base) {
+  return solution.feasible ? fmt::format("{:+.2f}", over(solution.time_ns, base)) : "-";
+}
+
+void add_trace(const Trace& trace, Report& report, bool quick) {
+  solver::Instance instance = instance_of(trace, kTraceSegments);
+  std::int64_t peak = solver::solve(instance, INT64_MAX / 4, kMethods[0].second).peak;
+  double smallest = static_cast<double>(solver::smallest_budget(instance, kMethods.back().second).bytes);
+  std::vector<int> shares = quick ? std::vector<int>{60} : std::vector<int>{30, 40, 50, 60, 70, 80, 90, 100};
+  for (int share : shares) {
+    std::string others;
+    Solution joint;
+    double seconds = 0;
+    for (const auto& [name, allowed] : kMethods) {
+      double start = wall_seconds();
+      joint = solver::solve(instance, peak / 100 * share + (share == 100 ? peak % 100 : 0), allowed);
+      seconds = wall_seconds() - start;
+      others += fmt::format("{}{} {}", others.empty() ? "" : ", ", name, percent(joint, instance.base_time_ns));
+    }
+    Row row{.what = fmt::format("{} at {} % of {:.2f} GB", trace.name, share, static_cast<double>(peak) / 1e9),
+            .unit = "%",
+            .ours = {},
+            .bound_by = {},
+            .peer = {},
+            .target = {},
+            .note = {}};
+    row.ours.add(joint.feasible ? over(joint.time_ns, instance.base_time_ns) : std::nan(""));
+    row.note =
+        others + (joint.feasible
+                      ? fmt::format("; {} in {:.2f} s",
+                                    joint.proven ? "proven" : fmt::format("gap {:.4f} %", 100 * joint.gap), seconds)
+                      : fmt::format("; the least is {:.0f} %", 100 * smallest / static_cast<double>(peak)));
+    report.add(std::move(row));
+  }
+}
+
+void add_graph(const Trace& trace, const std::string& key, const Json& published, Report& report) {
+  solver::Instance instance = instance_of(trace, kGraphSegments);
+  double peak = static_cast<double>(solver::solve(instance, INT64_MAX / 4, kMethods[0].second).peak);
+  double smallest = static_cast<double>(solver::smallest_budget(instance, kMethods.back().second).bytes);
+  std::map<double, const Json*> plans;
+  for (const Json& plan : published) {
+    if (plan.at("instance") == key) plans[plan.at("budget_gb").get<double>()] = &plan;
+  }
+  for (const auto& [gigabytes, plan] : plans) {
+    auto budget = static_cast<std::int64_t>(gigabytes * 1073741824.0);
+    double start = wall_seconds();
+    Solution joint = solver::solve(instance, budget, kMethods.back().second);
+    double seconds = wall_seconds() - start;
+    Row row{.what = fmt::format("{} in {} GiB", key, gigabytes),
+            .unit = "%",
+            .ours = {},
+            .bound_by = {},
+            .peer = {},
+            .target = {},
+            .note = {}};
+    row.ours.add(joint.feasible ? over(joint.time_ns, instance.base_time_ns) : std::nan(""));
+    double base = plan->at("fwd_init").get<double>() + plan->at("bwd_init").get<double>();
+    row.peer.add(100 * (plan->at("runtime_expected").get<double>() / base - 1));
+    row.note = fmt::format("{} in {:.2f} s; no recompute {:.2f}, least {:.2f} GiB; theirs took {:.0f} s",
+                           joint.proven ? "proven" : fmt::format("gap {:.4f} %", 100 * joint.gap), seconds,
+                           peak / 1073741824.0, smallest / 1073741824.0, plan->at("solve_time").get<double>());
+    report.add(std::move(row));
+  }
+}
+
+Json published_plans(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return Json::array();
+  std::vector<std::uint8_t> bytes = read_bytes(file, 64'000'000);
+  return Json::parse(bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+Report bench_public_instances(const BenchOptions& options) {
+  std::filesystem::path folder = options.instances;
+  auto traces = files_in(folder / "dtr", ".ops.json.gz"), graphs = files_in(folder / "monet", ".json.gz");
+  if (traces.empty() && graphs.empty()) {
+    fail(ErrorKind::user, "[bench] expected dtr/*.ops.json.gz or monet/*.json.gz in {}, found neither.",
+         folder.string());
+  }
+  if (options.quick) {
+    traces.resize(std::min<std::size_t>(1, traces.size()));
+    graphs.resize(std::min<std::size_t>(1, graphs.size()));
+  }
+  Report report("planner: public traces and graphs; step time over no recompute under joint",
+                header_of(options, 1, nullptr));
+  for (const auto& file : traces) {
+    Trace trace = read_dtr_trace(file);
+    bool backward = std::any_of(trace.ops.begin(), trace.ops.end(), [](const TraceOp& op) { return op.backward; });
+    if (backward) {
+      add_trace(trace, report, options.quick);
+    } else {
+      report.remark(fmt::format("{} is left out: its trace does not say where the backward begins.", trace.name));
+    }
+  }
+  Json published = published_plans(folder / "monet" / "published_solutions.json");
+  for (const auto& file : graphs) {
+    std::string key = file.filename().string();
+    key.resize(key.size() - std::string(".json.gz").size());
+    add_graph(read_monet_graph(file), key, published, report);
+  }
+  report.remark(fmt::format(
+      "Traces: {} segments, their own in-place writes, whole storages only, so that a record is a copy. Graphs: ours "
+      "replays segments (at most {} of consecutive operators) and changes no operator; peer: the published plans of "
+      "MONeT and Checkmate, which choose single operators, and under multiway and inplace other implementations too. "
+      "Graphs are planned out of place.",
+      kTraceSegments, kGraphSegments));
+  return report;
+}
+
+}  // namespace reprise::bench
