@@ -15,6 +15,12 @@ void install_stop_handler();
 /// Whether somebody asked to stop.
 bool stop_requested();
 
+/// Thrown by a long loop with nothing to save that finds stop_requested(); the program then exits with
+/// kInterruptedExitCode. `doing` says what was cut short: "profiling".
+struct Interrupted {
+  const char* doing;
+};
+
 /// Asks to stop as a signal would; for tests and for programs that embed the library.
 void request_stop();
 void clear_stop_request();

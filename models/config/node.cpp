@@ -4,6 +4,7 @@ namespace reprise {
 
 std::string Position::text() const {
   if (!known()) return "default";
+  if (line == 0 && column == 0) return source;  // no place in a text: "--plan"
   if (line == 0) return fmt::format("{}:{}", source, column);
   return fmt::format("{}:{}:{}", source, line, column);
 }

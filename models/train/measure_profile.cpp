@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/philox.h"
 #include "models/train/step_planner.h"
@@ -59,7 +60,20 @@ class ProfiledSteps {
   }
 
   void run(StepTimer& timer, int steps) {
-    for (int i = 0; i < steps; ++i) step(timer);
+    for (int i = 0; i < steps; ++i) {
+      step(timer);
+      if (stop_requested()) throw Interrupted{"profiling; nothing was written"};
+    }
+  }
+
+  /// One step, with `begin` called right before its forward and `end` after all of its work.
+  void run_watched(const std::function<void(Tape&)>& begin, const std::function<void()>& end) {
+    StepTimer timer;
+    optimiser_.clear_gradients();
+    planner_.schedule(session_.model->host_state());
+    begin(tape_);
+    step(timer);
+    end();
   }
 
   Tape& tape() { return tape_; }
@@ -95,6 +109,11 @@ class ProfiledSteps {
 };
 
 }  // namespace
+
+void run_one_step(const Config& config, const std::shared_ptr<const Plan>& plan, const std::function<void(Tape&)>& begin,
+                  const std::function<void()>& end) {
+  ProfiledSteps(config, plan).run_watched(begin, end);
+}
 
 MeasuredSteps measure_steps(const Config& config, const std::shared_ptr<const Plan>& plan, int count) {
   ProfiledSteps steps(config, plan);

@@ -5,7 +5,7 @@
 namespace reprise {
 
 TracedStep trace_step(const Config& config, const TraceOptions& options) {
-  DryStep step(config, options.plan, options.timeline);
+  DryStep step(config, options.plan);
   Memory& memory = step.memory();
   Tape& tape = step.tape();
   std::vector<NodeChoice> choices;
@@ -14,18 +14,21 @@ TracedStep trace_step(const Config& config, const TraceOptions& options) {
   // All schedules are made first, so that what is measured below is the step alone.
   std::vector<Schedule> schedules;
   std::vector<std::vector<std::int64_t>> begins;
+  bool exact = true;
   for (std::int64_t i = 0; i < config.get_int("train.accumulate"); ++i) {
     begins.push_back(step.model().host_state());
     step.begin_in(begins.back());
     schedules.push_back(make_schedule(tape, [&] { return step.forward().loss; }, choices));
+    exact = exact && schedules.back().exact;
   }
 
   TracedStep traced;
+  traced.exact = exact;
   traced.method = step.recompute().method();
   traced.segments.assign(step.marks().marked().begin(), step.marks().marked().end());
   memory.meter().reset_peak();
-  memory.meter().clear_timeline();
   traced.before = memory.meter().snapshot();
+  if (options.begin) options.begin(tape);
   for (std::size_t i = 0; i < schedules.size(); ++i) {
     step.begin_in(begins[i]);
     tape.follow(&schedules[i]);
@@ -37,6 +40,7 @@ TracedStep trace_step(const Config& config, const TraceOptions& options) {
     forward = {};
     tape.clear();
   }
+  if (options.end) options.end();
   traced.step = memory.meter().snapshot();
   return traced;
 }

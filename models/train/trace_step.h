@@ -22,13 +22,16 @@ struct TracedStep {
   std::string method;
   MeterSnapshot before;         // what is live before the step
   MeterSnapshot after_forward;  // of the first micro-batch
+  bool exact = true;            // false where sizes depend on data
   MeterSnapshot step;           // its peaks are those of the step
 };
 
 struct TraceOptions {
   /// Called for each micro-batch between forward and backward, for instance to read more from the tape.
   std::function<void(Tape&, std::int64_t micro_batch)> after_forward;
-  bool timeline = false;
+  /// Called right before the first forward that is measured, and after the last backward.
+  std::function<void(Tape&)> begin;
+  std::function<void()> end;
   std::shared_ptr<const Plan> plan;  // to run under, or null
 };
 

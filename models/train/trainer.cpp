@@ -331,7 +331,7 @@ MadePlan plan_of_run(const Config& config, const fs::path& resumed, Progress& pr
 
 }  // namespace
 
-TrainOutcome train(Config& config, const TrainOptions& options) {
+TrainOutcome train(Config& config, const TrainOptions& options) try {
   return within_budget(config, [&] {
     Progress progress(options.progress, config.get_int("train.log_every"));
     set_thread_count(thread_count_of(config));
@@ -347,6 +347,8 @@ TrainOutcome train(Config& config, const TrainOptions& options) {
         resumed ? RunFolder::resume(options.resume, config.get_seconds("run.lock_wait")) : RunFolder::create(config);
     return run.go(folder, resumed);
   });
+} catch (const Interrupted& stop) {
+  return {Ending::interrupted, fmt::format("interrupted while {}", stop.doing), {}, {}};
 }
 
 TrainOutcome evaluate_run(const fs::path& folder, const Config& config, ProgressMode mode) {

@@ -105,6 +105,10 @@ int run_program(int argc, const char* const* argv) {
     std::fflush(stdout);
     print_error(to_string(error.kind()), error.what());
     return exit_code(error.kind());
+  } catch (const Interrupted& stop) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "interrupted while %s\n", stop.doing);
+    return kInterruptedExitCode;
   } catch (const std::bad_alloc&) {
     print_error("memory", "the machine has no memory left for this run");
   } catch (const std::exception& error) {

@@ -1,0 +1,83 @@
+#include "tools/memory_picture/memory_picture.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "recompute/explain.h"
+
+namespace reprise {
+
+namespace {
+
+std::string both(std::int64_t bytes) { return fmt::format("{} bytes ({})", bytes, short_bytes(bytes)); }
+
+Json row_json(const TimelineRow& row, const StepTimeline& timeline, const std::vector<std::string>& binding) {
+  bool binds = std::find(binding.begin(), binding.end(), row.name) != binding.end();
+  return {{"name", row.name},
+          {"first_event", row.begin},
+          {"end_event", row.end},
+          {"peak_bytes", row.peak},
+          {"binding", binds && row.peak >= timeline.peak - timeline.peak / 100}};
+}
+
+Json timeline_json(const StepTimeline& timeline) {
+  Json live = Json::array(), delta = Json::array(), category = Json::array(), op = Json::array(), rows = Json::array();
+  for (const MeterEvent& event : timeline.events) {
+    live.push_back(event.live);
+    delta.push_back(event.delta);
+    category.push_back(to_string(event.category));
+    op.push_back(event.op ? event.op : "");
+  }
+  std::vector<std::string> binding = timeline.binding_rows();
+  for (const TimelineRow& row : timeline.rows) rows.push_back(row_json(row, timeline, binding));
+  Json before = Json::object();
+  for (int c = 0; c < kCategoryCount; ++c) before[to_string(static_cast<Category>(c))] = timeline.before[static_cast<std::size_t>(c)];
+  return {{"before", std::move(before)}, {"peak_bytes", timeline.peak}, {"rows", std::move(rows)}, {"live", std::move(live)},
+          {"delta", std::move(delta)},   {"category", std::move(category)}, {"op", std::move(op)}};
+}
+
+}  // namespace
+
+std::string MemoryPicture::difference() const {
+  if (!measured) return "";
+  if (exact) return first_difference(predicted, *measured);
+  if (measured->peak <= predicted.peak) return "";
+  return fmt::format("the measured peak of {} is above the bound of {}", both(measured->peak), both(predicted.peak));
+}
+
+std::string memory_text(const MemoryPicture& picture) {
+  const StepTimeline& predicted = picture.predicted;
+  std::string text = fmt::format("Memory over the step: {} changes of the live bytes, from {} to a peak of {}\n", predicted.events.size(),
+                                 short_bytes(predicted.events.empty() ? predicted.peak : predicted.events.front().live - predicted.events.front().delta),
+                                 both(predicted.peak));
+  if (picture.plan && picture.plan->predicted_peak != predicted.peak) {
+    text += fmt::format("The plan's peak of {} is that of a later step, whose regions of state lie otherwise.\n", both(picture.plan->predicted_peak));
+  }
+  text += "Binding (within 1 % of the peak):";
+  for (const std::string& row : predicted.binding_rows()) text += (row == predicted.binding_rows().front() ? " " : ", ") + row;
+  text += "\n";
+  if (!picture.measured) return text;
+  std::string difference = picture.difference();
+  text += fmt::format("Measured on a real step: peak {}\n", both(picture.measured->peak));
+  if (!difference.empty()) return text + "The prediction is WRONG: " + difference + "\n";
+  if (picture.exact) return text + "Predicted and measured are equal, event by event.\n";
+  return text + fmt::format("Sizes depend on data: the prediction is an upper bound, {} above what was measured.\n",
+                            short_bytes(predicted.peak - picture.measured->peak));
+}
+
+Json memory_json(const MemoryPicture& picture) {
+  Json json{{"predicted_peak_bytes", picture.predicted.peak}};
+  json["binding"] = picture.predicted.binding_rows();
+  if (picture.measured) {
+    json["measured_peak_bytes"] = picture.measured->peak;
+    json["equal"] = picture.exact && picture.difference().empty();
+    json["difference"] = picture.difference();
+  }
+  json["predicted"] = timeline_json(picture.predicted);
+  // What is equal is not written twice.
+  if (picture.measured && !(picture.exact && picture.difference().empty())) json["measured"] = timeline_json(*picture.measured);
+  return json;
+}
+
+}  // namespace reprise
