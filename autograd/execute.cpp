@@ -7,7 +7,7 @@
 namespace reprise {
 
 void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>& operands,
-                 const std::vector<TensorView>& results, bool replay, const GuardedCall* guarded) {
+                 const std::vector<TensorView>& results, bool replay, const GuardedCall* guarded, Mask given) {
   OpScope scope(memory.meter(), node.op->name);
   ForwardContext context;
   context.op = node.op;
@@ -19,6 +19,7 @@ void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>
   context.result_views = results.data();
   context.draw = node.draw;
   context.replay = replay;
+  context.given = given;
   StorageRef workspace;
   if (node.forward_workspace > 0) {
     workspace = Storage::create(memory.allocator(), nullptr, node.forward_workspace, Category::workspace);

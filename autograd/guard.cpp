@@ -251,7 +251,9 @@ void Guard::forward(const NodeRecord& node, ForwardContext& context, std::span<c
     }
     frame.allow(operand.base, operand.region, true, update);
   }
-  for (int r = 0; r < context.results; ++r) frame.add_fresh(context.result_views[r], result_name(op, r));
+  for (int r = 0; r < context.results; ++r) {
+    if (!context.is_given(r)) frame.add_fresh(context.result_views[r], result_name(op, r));
+  }
   TensorView scratch{context.workspace, DType::u8, Shape{node.forward_workspace}, Strides{1}};
   if (context.workspace) frame.add_fresh(scratch, "workspace", true);
   frame.save_before();

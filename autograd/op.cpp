@@ -38,7 +38,8 @@ OpInfo resolve(const Op& op) {
     }
   }
   for (const char* name : op.decisions) info.decisions |= Mask{1} << result_index(op, name);
-  for (const char* name : op.keeps) info.decisions |= Mask{1} << result_index(op, name);
+  for (const char* name : op.keeps) info.keeps |= Mask{1} << result_index(op, name);
+  info.decisions |= info.keeps;
   if (op.nondeterministic || op.effect) info.decisions = ~Mask{0};
   for (const Reuse& r : op.reuse) info.reuse.emplace_back(operand_index(op, r.from), result_index(op, r.to));
   for (const Reuse& r : op.grad_reuse) info.grad_reuse.emplace_back(result_index(op, r.from), operand_index(op, r.to));

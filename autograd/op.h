@@ -60,6 +60,8 @@ struct Op {
   std::vector<SaveRule> saves = {};        // what each wanted gradient needs
   std::vector<const char*> decisions = {}; // outputs that are kept, never recomputed (argmax, top-k, sampling)
   std::vector<const char*> keeps = {};     // made results so small that keeping them always beats running again for them
+  /// A replay is given the results in `keeps` (ForwardContext::given), reads them, and does not make them again.
+  bool replays_from_keeps = false;
   std::vector<Reuse> reuse = {};           // outputs that may take over an input's memory
   std::vector<Reuse> grad_reuse = {};      // input gradients that may take over an output gradient's memory
   /// Gradients handed through: where element counts agree, the gradient of operand `to` is that of result (or update's
@@ -144,6 +146,7 @@ class ForwardContext {
   DrawRange draw;
   std::byte* workspace = nullptr;      // 64-byte aligned, as many bytes as infer asked for
   bool replay = false;                 // true in a recomputation
+  Mask given = 0;                      // results that hold their values already: to be read, not written
   std::uint32_t run = 1;               // how often this node has physically run, this time included
 
   const TensorView& in(int index) const { return operand_views[index]; }
@@ -153,6 +156,7 @@ class ForwardContext {
   /// outputs_ignore_updates, else a private copy of the old bytes.
   bool writes(int) const { return !replay; }
   const TensorView& out(int index) const { return result_views[index]; }
+  bool is_given(int result) const { return given >> result & 1; }
 };
 
 class BackwardContext {
@@ -199,6 +203,7 @@ struct OpInfo {
   Mask differentiable = 0;               // declared operands that have a SaveRule
   std::vector<Mask> needs_operands;      // per declared operand: saved operands if its gradient is wanted
   std::vector<Mask> needs_results;       // per declared operand: saved results
+  Mask keeps = 0;                        // results named in `keeps`
   Mask decisions = 0;                    // results that are kept whatever an option says (decisions and keeps)
   std::vector<std::pair<int, int>> reuse;       // (input, result)
   std::vector<std::pair<int, int>> grad_reuse;  // (result, operand)

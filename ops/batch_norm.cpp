@@ -107,6 +107,10 @@ void forward_as(ForwardContext& c, const Layout& at) {
     const T* variance = c.in(at.variance).as<T>();
     for (std::int64_t i = 0; i < s.channels; ++i)
       scale[i] = static_cast<T>(gamma[i] / std::sqrt(static_cast<double>(variance[i]) + eps));
+  } else if (c.is_given(kMean)) {  // a replay: the statistics of this very x are there
+    const T *saved_mean = c.out(kMean).as<T>(), *saved_rstd = c.out(kRstd).as<T>();
+    for (std::int64_t i = 0; i < s.channels; ++i) scale[i] = gamma[i] * saved_rstd[i];
+    centre = saved_mean;
   } else {
     double *mean = channel_vector<double>(c.workspace, s, 0), *variance = channel_vector<double>(c.workspace, s, 1);
     norm_kernels::statistics(s, c.in(kX).as<T>(), mean, variance, scratch);
@@ -257,6 +261,7 @@ Op training_op(const char* name, const char* about, bool masked, bool residual) 
   }
   op.accumulates = true;
   op.outputs_ignore_updates = true;
+  op.replays_from_keeps = true;
   op.infer = infer;
   op.forward = forward;
   op.backward = backward;
@@ -269,6 +274,7 @@ Op eval_op(const char* name, const char* about, bool masked, bool residual) {
   op.updates.clear();
   op.made.clear();
   op.keeps.clear();
+  op.replays_from_keeps = false;
   op.attrs = kEvalAttrs;
   op.saves = save_rules(true, masked, residual);
   op.outputs_ignore_updates = false;

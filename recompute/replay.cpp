@@ -41,6 +41,7 @@ class NodeReplay {
   void plan_updates();
   Tensor private_copy(const TensorView& from);
   int uses_here(ValueId id) const;
+  Mask given() const;
   void allocate();
   void announce();
   void bind();
@@ -55,6 +56,7 @@ class NodeReplay {
   std::vector<TensorView> operands_, results_;
   std::vector<Tensor> made_;      // per result that is no update
   std::vector<Tensor> updated_;   // per update: the private bytes written
+  Mask given_ = 0;                // results that are at hand and need not be made
   std::vector<bool> in_place_;    // per update: written where this replay has made the old value
 };
 
@@ -83,12 +85,12 @@ void NodeReplay::gather() {
 
 void NodeReplay::execute(NodeRecord& node) {
   if (!tape_.guard()) {
-    run_forward(tape_.memory(), node, operands_, results_, true);
+    run_forward(tape_.memory(), node, operands_, results_, true, nullptr, given_);
     return;
   }
   GuardedCall call{tape_.guard(), {}, nullptr};
   describe_for_guard(call);
-  run_forward(tape_.memory(), node, operands_, results_, true, &call);
+  run_forward(tape_.memory(), node, operands_, results_, true, &call, given_);
 }
 
 /// Of an outside read exactly the owed bytes may be read: the others may be of any version.
@@ -139,10 +141,23 @@ void NodeReplay::plan_updates() {
   }
 }
 
+/// The results in the op's `keeps`, if it can do with them and all are at hand.
+Mask NodeReplay::given() const {
+  if (!node().op->replays_from_keeps) return 0;
+  Mask keeps = node().info->keeps;
+  bool all = true;
+  for_each_bit(keeps, [&](int r) {
+    const ValueRecord& value = data_.values[node().first_value + r];
+    all &= value.tensor.defined() && value.read == kNoRead;
+  });
+  return all ? keeps : 0;
+}
+
 void NodeReplay::allocate() {
   std::size_t count = node().op->outputs.size() + node().op->made.size();
   made_.resize(count);
   results_.resize(count);
+  given_ = given();
   for (std::size_t r = 0; r < count; ++r) {
     const ValueRecord& value = data_.values[node().first_value + r];
     if (node().op->view) {
@@ -153,6 +168,8 @@ void NodeReplay::allocate() {
       Tensor bytes = overwritten ? private_copy(operands_[0]) : replayed ? base.replay : base.tensor;
       std::int64_t shift = value.tensor.offset() - base.tensor.offset();
       made_[r] = bytes.with_view(value.tensor.shape(), value.tensor.strides(), bytes.offset() + shift);
+    } else if (given_ >> r & 1) {
+      made_[r] = value.tensor;
     } else {
       made_[r] = make_tensor(tape_.memory().allocator(), &preserver_, value.tensor.dtype(), value.tensor.shape(),
                              Category::activations);

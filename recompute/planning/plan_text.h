@@ -1,4 +1,5 @@
 // Plans as text for people: one plan as a table per segment, and several side by side.
+// Used by the trainer and by `reprise plan`.
 #pragma once
 
 #include <string>

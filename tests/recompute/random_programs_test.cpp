@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
+#include <fmt/core.h>
 #include <rapidcheck.h>
 
 #include <cstdlib>
+#include <iostream>
 
 #include "tests/recompute/random_program.h"
 
@@ -14,6 +16,20 @@ int program_count() {
   if (std::getenv("REPRISE_FULL")) return 10000;
   const char* scale = std::getenv("REPRISE_RANDOM_SCALE");
   return static_cast<int>(2000 * (scale ? std::atof(scale) : 1.0));
+}
+
+/// Checks a property on `count` programs from `seed`; what fails is shrunk and printed.
+template <class Property>
+bool holds(const char* what, std::uint64_t seed, int count, Property&& property) {
+  rc::detail::TestMetadata metadata;
+  metadata.id = metadata.description = what;
+  rc::detail::TestParams params;
+  params.seed = seed;
+  params.maxSuccess = count;
+  fmt::print("seed {}, {} programs: {}\n", seed, count, what);
+  rc::detail::TestResult result = rc::detail::checkTestable(std::forward<Property>(property), metadata, params);
+  rc::detail::printResultMessage(result, std::cerr);
+  return result.is<rc::detail::SuccessResult>();
 }
 
 auto any_program() {
@@ -30,9 +46,8 @@ auto any_program() {
 
 TEST(RandomPrograms, AnyPlanHoldsWhatItsScheduleSaysAndChangesNoByte) {
   int count = std::max(100, program_count() / 4);
-  setenv("RC_PARAMS", ("seed=20251129 max_success=" + std::to_string(count)).c_str(), 1);
   int differentiated = 0, near = 0;
-  bool good = rc::check("a planned step holds the predicted peak to the byte, and gives the bytes of the plain one", [&] {
+  bool good = holds("a planned step holds the predicted peak to the byte, and gives the bytes of the plain one", 20251129, count, [&] {
     auto program = *any_program();
     auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
     RC_LOG() << describe(program);
@@ -51,9 +66,8 @@ TEST(RandomPrograms, AnyPlanHoldsWhatItsScheduleSaysAndChangesNoByte) {
 
 TEST(RandomPrograms, AllMethodsGiveTheBytesOfTheRunWithoutSegments) {
   int count = program_count();
-  setenv("RC_PARAMS", ("seed=20250601 max_success=" + std::to_string(count)).c_str(), 1);
   int replays = 0;
-  bool good = rc::check("gradients, states, streams and effects do not depend on the method", [&] {
+  bool good = holds("gradients, states, streams and effects do not depend on the method", 20250601, count, [&] {
     auto program = *any_program();
     auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
     RC_LOG() << describe(program);

@@ -1,4 +1,5 @@
-// The colours of a heat map and the bar that explains them. Used by the layout and the drawing of charts.
+// The colours of a heat map and the bar that explains them.
+// Used by the layout and the drawing of charts.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,5 @@
-// The legend of a panel: measured before the plot is placed, so that it never lies over data. Used by layout.cpp.
+// The legend of a panel: measured before the plot is placed, so that it never lies over data.
+// Used by layout.cpp.
 #pragma once
 
 #include <string>

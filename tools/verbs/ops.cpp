@@ -79,6 +79,7 @@ Names flags_of(const Op& op) {
   add(op.effect, "effect");
   add(op.accumulates, "accumulates");
   add(op.outputs_ignore_updates, "outputs ignore updates");
+  add(op.replays_from_keeps, "a replay reads what it keeps");
   add(op.region != nullptr, "regions");
   return flags;
 }
