@@ -37,14 +37,26 @@ struct Case {
   Overrides overrides;
 };
 
+const char* const kResnet18 = R"(threads: 1
+model:
+  type: dense_queue
+  encoder: {preset: resnet18}
+  queue: {size: 64}
+data: {limit: 64, prefetch: 1, synthetic: {train: 100, test: 100}}
+train: {epochs: 1, batch: 4, lr: 0.01}
+probe: {epochs: 0}
+)";
+
+bool full() { return std::getenv("REPRISE_FULL") != nullptr; }
+
 std::vector<Case> cases() {
-  return {{"ring", kTinyQueue, {}},
+  std::vector<Case> all = {{"ring", kTinyQueue, {}},
           {"shift, two losses", kTinyQueue, {"model.queue.layout=shift", "model.losses=2"}},
           {"ring, two losses, accumulation", kTinyQueue, {"model.losses=2", "train.accumulate=2", "model.dropout=0.2"}},
           {"classifier", kTinyClassifier, {}}};
+  if (full()) all.push_back({"resnet18", kResnet18, {}});
+  return all;
 }
-
-bool full() { return std::getenv("REPRISE_FULL") != nullptr; }
 
 TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
   for (const Case& c : cases()) {
@@ -99,6 +111,18 @@ TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
       }
     }
   }
+}
+
+TEST(PlannedTraining, Resnet18HoldsWhatItsJointPlanSays) {
+  ScratchFolder folder;
+  Config config = tiny_config(kResnet18, folder / "none");
+  RunPlanner planner(config, even_profile(config));
+  std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
+  Planner::Answer answer = planner.plan("joint", (low + high) / 2);
+  ASSERT_TRUE(answer.plan) << answer.none.message;
+  std::ofstream(folder / "plan.json") << to_json(*answer.plan);
+  Json summary = run_tiny(kResnet18, folder / "run", {"train.max_steps=1", "recompute.plan=" + (folder / "plan.json").string()}).summary;
+  EXPECT_EQ(summary["memory"]["peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak);
 }
 
 TEST(PlannedTraining, ProfilesInsideTheBudgetAndKeepsThePlanInTheRunFolder) {
