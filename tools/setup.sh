@@ -3,7 +3,7 @@
 
 packages=(g++ cmake ninja-build
           libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libeigen3-dev libarchive-dev libxxhash-dev
-          libdnnl-dev ocl-icd-opencl-dev libbenchmark-dev libgtest-dev librapidcheck-dev)
+          libdnnl-dev ocl-icd-opencl-dev libbenchmark-dev libgtest-dev librapidcheck-dev coinor-cbc)
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 

@@ -52,7 +52,8 @@ TEST_P(EveryBench, RunsAndWritesFiguresAboveZero) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Bench, EveryBench, ::testing::Values("ops", "step", "replay", "optim", "loader", "startup"),
+INSTANTIATE_TEST_SUITE_P(Bench, EveryBench,
+                         ::testing::Values("ops", "step", "replay", "optim", "loader", "startup", "planner"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Bench, ReplayingBlocksShowsInTheLivePeak) {

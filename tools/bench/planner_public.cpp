@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/error.h"
@@ -17,7 +18,7 @@ using solver::Allowed;
 using solver::Solution;
 
 constexpr int kTraceSegments = 48;
-constexpr int kGraphSegments = 120;
+constexpr int kGraphSegments[] = {8, 16, 32, 64, 128};  // the best of these counts
 
 const std::vector<std::pair<const char*, Allowed>> kMethods = {
     {"retain", {true, false, false}},       {"whole", {false, true, false}},
@@ -75,19 +76,50 @@ void add_trace(const Trace& trace, Report& report, bool quick) {
   }
 }
 
+/// A graph cut into more and fewer segments: few, long ones reach low budgets, many leave more choice.
+struct Cuts {
+  std::vector<solver::Instance> instances;
+  std::int64_t peak = 0, smallest = INT64_MAX;
+};
+
+Cuts cuts_of(const Trace& trace) {
+  Cuts cuts;
+  for (int segments : kGraphSegments) {
+    cuts.instances.push_back(instance_of(trace, segments));
+    const solver::Instance& instance = cuts.instances.back();
+    cuts.peak = solver::solve(instance, INT64_MAX / 4, kMethods[0].second).peak;
+    cuts.smallest = std::min(cuts.smallest, solver::smallest_budget(instance, kMethods.back().second).bytes);
+  }
+  return cuts;
+}
+
+constexpr double kGibibyte = 1073741824.0;
+
+std::string certificate(const Solution& solution) {
+  return solution.proven ? "proven" : fmt::format("gap {:.4f} %", 100 * solution.gap);
+}
+
+std::string took(double seconds) {
+  return seconds > 0 ? fmt::format(" took {:.0f} s", seconds) : std::string(": no time");
+}
+
 void add_graph(const Trace& trace, const std::string& key, const Json& published, Report& report) {
-  solver::Instance instance = instance_of(trace, kGraphSegments);
-  double peak = static_cast<double>(solver::solve(instance, INT64_MAX / 4, kMethods[0].second).peak);
-  double smallest = static_cast<double>(solver::smallest_budget(instance, kMethods.back().second).bytes);
+  Cuts cuts = cuts_of(trace);
   std::map<double, const Json*> plans;
   for (const Json& plan : published) {
     if (plan.at("instance") == key) plans[plan.at("budget_gb").get<double>()] = &plan;
   }
   for (const auto& [gigabytes, plan] : plans) {
-    auto budget = static_cast<std::int64_t>(gigabytes * 1073741824.0);
+    Solution best;
+    std::size_t segments = 0;
     double start = wall_seconds();
-    Solution joint = solver::solve(instance, budget, kMethods.back().second);
-    double seconds = wall_seconds() - start;
+    for (const solver::Instance& instance : cuts.instances) {
+      auto budget = static_cast<std::int64_t>(gigabytes * kGibibyte);
+      Solution joint = solver::solve(instance, budget, kMethods.back().second);
+      if (!joint.feasible || (best.feasible && joint.time_ns >= best.time_ns)) continue;
+      best = joint;
+      segments = instance.segments.size();
+    }
     Row row{.what = fmt::format("{} in {} GiB", key, gigabytes),
             .unit = "%",
             .ours = {},
@@ -95,14 +127,27 @@ void add_graph(const Trace& trace, const std::string& key, const Json& published
             .peer = {},
             .target = {},
             .note = {}};
-    row.ours.add(joint.feasible ? over(joint.time_ns, instance.base_time_ns) : std::nan(""));
-    double base = plan->at("fwd_init").get<double>() + plan->at("bwd_init").get<double>();
+    row.ours.add(best.feasible ? over(best.time_ns, cuts.instances[0].base_time_ns) : std::nan(""));
+    // Theirs counts in 10 us. What it starts from is the sum over the graph: a published start holds its own recompute.
+    double base = static_cast<double>(cuts.instances[0].base_time_ns) / 1e4;
     row.peer.add(100 * (plan->at("runtime_expected").get<double>() / base - 1));
-    row.note = fmt::format("{} in {:.2f} s; no recompute {:.2f}, least {:.2f} GiB; theirs took {:.0f} s",
-                           joint.proven ? "proven" : fmt::format("gap {:.4f} %", 100 * joint.gap), seconds,
-                           peak / 1073741824.0, smallest / 1073741824.0, plan->at("solve_time").get<double>());
+    row.note = best.feasible ? fmt::format("{} segments, {}", segments, certificate(best)) : std::string("no plan");
+    row.note += fmt::format(" in {:.2f} s; no recompute {:.2f}, least {:.2f} GiB; theirs{}", wall_seconds() - start,
+                            static_cast<double>(cuts.peak) / kGibibyte, static_cast<double>(cuts.smallest) / kGibibyte,
+                            took(plan->at("solve_time").get<double>()));
     report.add(std::move(row));
   }
+}
+
+/// Whether the forward ends before the backward begins, a few late operators aside.
+bool has_one_backward(const Trace& trace) {
+  bool backward = false;
+  int before = 0, after = 0;
+  for (const TraceOp& op : trace.ops) {
+    backward = backward || op.backward;
+    if (!op.backward && op.time_ns > 0) ++(backward ? after : before);
+  }
+  return backward && after * 10 < before;
 }
 
 Json published_plans(const std::filesystem::path& file) {
@@ -128,11 +173,10 @@ Report bench_public_instances(const BenchOptions& options) {
                 header_of(options, 1, nullptr));
   for (const auto& file : traces) {
     Trace trace = read_dtr_trace(file);
-    bool backward = std::any_of(trace.ops.begin(), trace.ops.end(), [](const TraceOp& op) { return op.backward; });
-    if (backward) {
+    if (has_one_backward(trace)) {
       add_trace(trace, report, options.quick);
     } else {
-      report.remark(fmt::format("{} is left out: its trace does not say where the backward begins.", trace.name));
+      report.remark(fmt::format("{} is left out: its trace does not say where its backwards begin.", trace.name));
     }
   }
   Json published = published_plans(folder / "monet" / "published_solutions.json");
@@ -143,10 +187,10 @@ Report bench_public_instances(const BenchOptions& options) {
   }
   report.remark(fmt::format(
       "Traces: {} segments, their own in-place writes, whole storages only, so that a record is a copy. Graphs: ours "
-      "replays segments (at most {} of consecutive operators) and changes no operator; peer: the published plans of "
-      "MONeT and Checkmate, which choose single operators, and under multiway and inplace other implementations too. "
-      "Graphs are planned out of place.",
-      kTraceSegments, kGraphSegments));
+      "replays segments of consecutive operators (the best of 8 to 128 of them) and changes no operator; peer: the "
+      "published plans of MONeT and Checkmate, which choose single operators, and under multiway, conv and inplace "
+      "other implementations too. Ours plans every graph out of place.",
+      kTraceSegments));
   return report;
 }
 
