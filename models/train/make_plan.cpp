@@ -101,8 +101,14 @@ std::int64_t RunPlanner::worst_peak(const Assignment& assignment) {
   return worst;
 }
 
+void check_planned_keys(const Config& config) {
+  if (config.get_map("recompute.options").empty()) return;
+  throw config.error_at("recompute.options", "expected no options by name, since a plan decides for every segment. recompute.options={{}} leaves them out");
+}
+
 MadePlan make_plan(const Config& config, const PlanNotes& notes) {
   if (!needs_plan(config)) return {};
+  check_planned_keys(config);
   if (!config.get_string("recompute.plan").empty()) {
     const std::string& path = config.get_string("recompute.plan");
     auto plan = std::make_shared<Plan>(plan_from_json(read_file(config, "recompute.plan"), path));

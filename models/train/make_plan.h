@@ -46,6 +46,9 @@ class RunPlanner {
 /// What the step of `config` is, for plans and profiles.
 PlanPrint print_of(const Config& config);
 
+/// Errors (config): keys that a planned method leaves no room for, named before anything is measured.
+void check_planned_keys(const Config& config);
+
 struct MadePlan {
   std::shared_ptr<const Plan> plan;
   std::optional<Profile> profile;  // where one was measured or read

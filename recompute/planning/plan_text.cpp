@@ -56,7 +56,7 @@ std::string plans_side_by_side(const std::vector<PlanRow>& rows, std::int64_t bu
   std::vector<std::vector<std::string>> table{{"method", "peak bytes", "of budget", "step ms", "bound ms", "gap %", "retained", "replayed", "whole", "region"}};
   for (const PlanRow& row : rows) {
     if (!row.answer.plan) {
-      table.push_back({row.method, fmt::format("needs {}", row.answer.none.smallest_budget), "", "", "", "", "", "", "", ""});
+      table.push_back({row.method, fmt::format("needs {}", row.answer.none.smallest_budget), short_bytes(row.answer.none.smallest_budget), "", "", "", "", "", "", ""});
       continue;
     }
     const Plan& plan = *row.answer.plan;

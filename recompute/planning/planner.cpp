@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "recompute/explain.h"
 #include "recompute/planning/kept_sets.h"
 
 namespace reprise {
@@ -148,7 +149,7 @@ Planner::Answer Planner::plan_with_runs(const std::string& method, const solver:
     return {std::move(best), {}};
   }
   if (smallest < one_level.none.smallest_budget) {
-    one_level.none.message += fmt::format(" With two-level runs the smallest feasible budget is {} bytes.", smallest);
+    one_level.none.message += fmt::format("\n  With two-level runs the smallest feasible budget is {} bytes, {}.", smallest, short_bytes(smallest));
     one_level.none.smallest_budget = smallest;
   }
   return one_level;
@@ -220,8 +221,8 @@ PlannedSegment describe_segment(const Problem& problem, const solver::Choice& ch
   flipped.options[unit] = 0;
   solver::Evaluation kept = solver::evaluate(instance, flipped);
   if (budget > 0 && kept.peak > budget) {
-    segment.why = fmt::format("kept, {} would be {:.1f} MiB over", instance.row_names[static_cast<std::size_t>(kept.binding_row)],
-                              static_cast<double>(kept.peak - budget) / 1048576.0);
+    segment.why = fmt::format("retained, {} would be {} over", instance.row_names[static_cast<std::size_t>(kept.binding_row)],
+                              short_bytes(kept.peak - budget));
   } else {
     segment.why = "as the method says";
   }

@@ -216,33 +216,45 @@ SmallestBudget smallest_budget(const Instance& instance, const Allowed& allowed,
   return best;
 }
 
+namespace {
+
+/// "84869888 bytes, 80.9 MiB"; small sizes in bytes alone.
+std::string readable(std::int64_t bytes) {
+  double mib = static_cast<double>(bytes) / 1048576.0;
+  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  if (mib < 1) return fmt::format("{} bytes, {:.1f} KiB", bytes, mib * 1024);
+  return mib < 1024 ? fmt::format("{} bytes, {:.1f} MiB", bytes, mib) : fmt::format("{} bytes, {:.2f} GiB", bytes, mib / 1024);
+}
+
+}  // namespace
+
 std::string infeasible_message(const Instance& instance, std::int64_t budget, const Solution& solution) {
   const SmallestBudget& smallest = solution.smallest;
   std::string row = instance.row_names.empty() ? fmt::format("row {}", smallest.binding_row)
                                                : instance.row_names[smallest.binding_row];
   std::string text =
-      fmt::format("no plan fits under {} bytes; the smallest feasible budget is {} bytes", budget, smallest.bytes);
-  if (!smallest.proven) text += fmt::format(" (the best found; nothing fits under {} bytes)", smallest.lower_bound);
-  text += fmt::format(". The step that binds: {}. Live there:", row);
+      fmt::format("no plan fits under {}; the smallest feasible budget is {}", readable(budget), readable(smallest.bytes));
+  if (!smallest.proven) text += fmt::format(" (the best found; nothing fits under {})", readable(smallest.lower_bound));
+  text += fmt::format(".\n  The step that binds: {}.\n  Live there:", row);
   constexpr std::size_t kNamed = 6;
   std::int64_t others = 0;
   for (std::size_t i = 0; i < smallest.alive.size(); ++i) {
     if (i < kNamed) {
-      text += fmt::format("{} {} ({} bytes)", i == 0 ? "" : ",", smallest.alive[i].name, smallest.alive[i].bytes);
+      text += fmt::format("{} {} ({})", i == 0 ? "" : ",", smallest.alive[i].name, readable(smallest.alive[i].bytes));
     } else {
       others += smallest.alive[i].bytes;
     }
   }
-  if (others > 0) text += fmt::format(", {} others ({} bytes)", smallest.alive.size() - kNamed, others);
+  if (others > 0) text += fmt::format(", {} others ({})", smallest.alive.size() - kNamed, readable(others));
   text += ".";
   bool any = false;
   for (const Remedy& remedy : solution.remedies) {
     if (!remedy.fits) continue;
     text +=
-        fmt::format("{} {} (from {} bytes)", any ? " or" : " It would fit with", remedy.allow, remedy.smallest_budget);
+        fmt::format("{} {} allowed, from {}", any ? " or" : "\n  It would fit with", remedy.allow, readable(remedy.smallest_budget));
     any = true;
   }
-  text += any ? " allowed." : " No further option would make it fit.";
+  text += any ? "." : "\n  No further option would make it fit.";
   return text;
 }
 

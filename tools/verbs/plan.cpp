@@ -1,9 +1,14 @@
 // `reprise plan`: chooses per segment and state what to retain, replay and preserve under a budget, and says why.
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "data/atomic_file.h"
 #include "models/train/make_plan.h"
+#include "models/train/session.h"
+#include "recompute/explain.h"
 #include "recompute/planning/plan_text.h"
 #include "tools/cli/verb.h"
 #include "tools/frontier/frontier.h"
@@ -21,8 +26,12 @@ a table per segment, the predicted peak and time, a lower bound on the time of a
 from the smallest feasible budget to no recomputation: a CSV file and an SVG picture in the folder -o; with --measure some
 of the plans are also run, and what they took is drawn on top.
 
-The method is that of the command line, else the file's where it plans, else joint. -o writes the plan, --profile-out the measured times; recompute.plan
-and recompute.profile read them back.
+The method is that of the command line, else the file's where it plans, else joint. -o writes the plan, --profile-out
+the measured times; recompute.plan and recompute.profile read them back.
+
+How to read the table: kept are the bytes that a segment holds from its forward to its backward, preserved those of
+overwritten state saved for it; "keeping saves" is the replay time that retaining a segment avoids, and "would be over"
+by how much the peak would miss the budget if this one replayed segment were retained too.
 
 Examples:
   reprise plan configs/cifar100_dense_queue.yaml memory.budget=120MiB
@@ -38,9 +47,13 @@ struct Options {
 
 int one_plan(const Config& config, const Options& options, RunPlanner& planner) {
   const std::string& method = config.get_string("recompute.method");
+  auto start = std::chrono::steady_clock::now();
   Planner::Answer answer = planner.plan(method, config.get_bytes("memory.budget").value_or(0));
   if (!answer.plan) throw config.error_at("memory.budget", "{}", answer.none.message);
   std::fputs(plan_table(*answer.plan).c_str(), stdout);
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  fmt::print("  planned in {:.3f} s, {} units of work\n", seconds.count(), answer.plan->work);
+  if (answer.plan->budget == 0) fmt::print("  there is no memory.budget, so nothing needs to be replayed\n");
   if (options.output.empty()) return 0;
   write_file_atomically(options.output, to_json(*answer.plan));
   fmt::print("written to {}\n", options.output);
@@ -51,7 +64,10 @@ int all_plans(const Config& config, RunPlanner& planner) {
   std::int64_t budget = config.get_bytes("memory.budget").value_or(0);
   std::vector<PlanRow> rows;
   for (const std::string& method : plannable_methods()) rows.push_back({method, planner.plan(method, budget)});
+  if (budget > 0) fmt::print("budget {} bytes ({})\n", budget, short_bytes(budget));
   std::fputs(plans_side_by_side(rows, budget).c_str(), stdout);
+  bool any = std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return row.answer.plan.has_value(); });
+  if (!any) throw config.error_at("memory.budget", "{}", rows.back().answer.none.message);
   return 0;
 }
 
@@ -66,18 +82,50 @@ void choose_method(const Options& options, Config& config) {
   if (!needs_plan(config)) config.set("recompute.method", std::string("joint"), "reprise plan");
 }
 
+void require_folder_of(const std::string& path) {
+  if (path.empty()) return;
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
+  fail(ErrorKind::io, "[plan] cannot write {}: there is no folder {}", path, folder.string());
+}
+
+/// Mistakes are named before anything is measured.
+void check_options(const Options& options) {
+  if (options.all && options.frontier) fail(ErrorKind::user, "[plan] expected --all or --frontier, got both");
+  if (options.measure && !options.frontier) fail(ErrorKind::user, "[plan] --measure expected --frontier beside it");
+  if (options.frontier && options.output.empty()) fail(ErrorKind::user, "[plan] --frontier expected a folder: -o DIR");
+  if (options.all && !options.output.empty()) {
+    fail(ErrorKind::user, "[plan] -o expected one plan to write, got --all. recompute.method=M chooses one");
+  }
+  if (!options.frontier) require_folder_of(options.output);
+  require_folder_of(options.profile_output);
+}
+
+void check_keys(const Config& config) {
+  check_planned_keys(config);
+  if (!config.get_string("recompute.plan").empty()) {
+    throw config.error_at("recompute.plan", "expected no stored plan, since this verb makes one. recompute.plan= leaves it "
+                                            "out; `reprise explain --plan FILE` shows what it does");
+  }
+  if (config.get_bytes("memory.budget") == Bytes(0)) {
+    throw config.error_at("memory.budget", "expected room for something, got 0 bytes. leave the key out for no limit");
+  }
+}
+
 int run(const Options& options) {
+  check_options(options);
   Config config = options.arguments.load();
+  check_keys(config);
   choose_method(options, config);
   // Several methods are compared at budgets that the method asked for may not fit: the profile is taken where any fits.
   bool several = options.all || options.frontier;
   auto note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-  RunPlanner planner(config, profile_of(config, several ? "joint" : config.get_string("recompute.method"), note));
+  RunPlanner planner(config, within_budget(config, [&] {
+    return profile_of(config, several ? "joint" : config.get_string("recompute.method"), note);
+  }));
   if (!options.profile_output.empty()) write_file_atomically(options.profile_output, to_json(planner.profile()));
-  if (options.frontier) {
-    if (options.output.empty()) fail(ErrorKind::user, "[plan] --frontier expected a folder: -o DIR");
-    return write_frontier(config, planner, options.output, options.measure);
-  }
+  if (options.frontier) return write_frontier(config, planner, options.output, options.measure);
   return options.all ? all_plans(config, planner) : one_plan(config, options, planner);
 }
 
