@@ -212,7 +212,8 @@ void ContractBuilder::add_reads(ReplayContract& contract, std::size_t span, std:
     out.storage = value ? names_.value(from.value, span) : names_.storage(from);
     out.dtype = to_string(tensor.dtype());
     out.region = summarise(read != kNoRead ? preserver_.region(read) : tensor.region());
-    Clock version = read != kNoRead ? preserver_.version(read) : tensor.storage().clock();
+    // A value that its two-level run has let go of has no storage now; it comes back as it was made.
+    Clock version = read != kNoRead ? preserver_.version(read) : tensor.defined() ? tensor.storage().clock() : 0;
     out.version = static_cast<std::int64_t>(version);
     out.for_replay = node.replay_operands >> i & 1;
     out.for_formula = node.owed_operands >> i & 1;

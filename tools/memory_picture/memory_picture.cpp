@@ -55,7 +55,7 @@ std::string memory_text(const MemoryPicture& picture) {
     text += fmt::format("The plan's peak of {} is that of a later step, whose regions of state lie otherwise.\n", both(picture.plan->predicted_peak));
   }
   text += "Binding (within 1 % of the peak):";
-  for (const std::string& row : predicted.binding_rows()) text += (row == predicted.binding_rows().front() ? " " : ", ") + row;
+  for (const std::string& row : predicted.binding_rows()) text += (row == predicted.binding_rows().front() ? " " : "; ") + row;
   text += "\n";
   if (!picture.measured) return text;
   std::string difference = picture.difference();
