@@ -2,11 +2,27 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+
+#include "models/check/halfway_plans.h"
+#include "models/train/method.h"
 
 namespace reprise {
 namespace {
 
 constexpr double kDirectionTolerance = 1e-5;
+
+bool is_fixed(const std::string& method) { return method == "retain" || method == "whole" || method == "region" || method == "unchecked"; }
+
+/// Guarded steps are slow: of the methods that plan only the last runs them.
+std::vector<std::string> widest_only(const std::vector<std::string>& methods) {
+  std::vector<std::string> kept;
+  for (std::size_t i = methods.size(); i-- > 0;) {
+    bool planned = std::any_of(kept.begin(), kept.end(), [](const std::string& m) { return !is_fixed(m); });
+    if (is_fixed(methods[i]) || !planned) kept.insert(kept.begin(), methods[i]);
+  }
+  return kept;
+}
 
 /// Runs `body`, which fills the row; what it throws for the model's or the method's sake becomes the row's difference.
 template <class Body>
@@ -36,12 +52,23 @@ void compare_methods(const Config& config, const Dataset& data, const CheckOptio
   }));
   if (!rows.back().good) return;
   settings.segments = true;
+  std::optional<HalfwayPlans> plans;
   for (const std::string& method : options.methods) {
     settings.method = method;
-    rows.push_back(guarded_row(method + ", " + suffix, [&](CheckRow& row) {
+    settings.plan = nullptr;
+    std::string what = method + ", " + suffix;
+    rows.push_back(guarded_row(what, [&](CheckRow& row) {
+      if (allowed_by(method) && !is_fixed(method)) {
+        if (!plans) plans.emplace(with_settings(config, settings));
+        settings.plan = plans->plan(method);
+        row.what = fmt::format("{} at {}, {}", method, readable_bytes(settings.plan->budget), suffix);
+      }
       MethodMarks found = run_method(config, data, settings);
       row.peak_bytes = found.peak_bytes;
       row.difference = first_difference(reference, found);
+      if (row.difference.empty() && settings.plan && !settings.guard && found.peak_bytes > settings.plan->predicted_peak) {
+        row.difference = fmt::format("a peak of {} bytes, where the plan promised {}", found.peak_bytes, settings.plan->predicted_peak);
+      }
     }));
   }
 }
@@ -49,7 +76,10 @@ void compare_methods(const Config& config, const Dataset& data, const CheckOptio
 void compare_directions(const Config& config, const Dataset& data, const CheckOptions& options, std::vector<CheckRow>& rows) {
   rows.push_back(guarded_row(fmt::format("finite differences in f64, {} directions", options.directions), [&](CheckRow& row) {
     MethodSettings settings;
-    settings.method = options.methods.empty() ? "retain" : options.methods.back();
+    // The steps here run in f64 and by no schedule: under the last of the methods that need no plan.
+    for (const std::string& method : options.methods) {
+      if (is_fixed(method)) settings.method = method;
+    }
     settings.batch = config.get_int("check.guard_batch");
     for (const DirectionalCheck& check : check_directions(config, data, settings, options.directions)) {
       if (check.relative_error() <= kDirectionTolerance) continue;
@@ -77,7 +107,9 @@ CheckReport check_model(const Config& config, const CheckOptions& options) {
     guarded.guard = true;
     guarded.steps = 1;
     guarded.batch = config.get_int("check.guard_batch");
-    compare_methods(config, data, options, guarded, fmt::format("guarded step of {} images", guarded.batch), report.rows);
+    CheckOptions fewer = options;
+    fewer.methods = widest_only(options.methods);
+    compare_methods(config, data, fewer, guarded, fmt::format("guarded step of {} images", guarded.batch), report.rows);
   }
   if (options.finite_differences) compare_directions(config, data, options, report.rows);
   return report;

@@ -12,7 +12,8 @@ namespace reprise {
 
 struct CheckOptions {
   int steps = 3;
-  std::vector<std::string> methods = {"retain", "whole", "region"};
+  /// Those that plan do so at a budget halfway between the smallest feasible one and no recomputation.
+  std::vector<std::string> methods = {"retain", "whole", "region", "retain+whole", "whole+region", "joint"};
   bool guarded_step = true;        // one more step per method at check.guard_batch under `guard: on`
   bool finite_differences = true;
   int directions = 3;

@@ -53,16 +53,16 @@ std::uint64_t effect_log(const Tape& tape) {
 
 class CheckedRun {
  public:
-  CheckedRun(const Config& config, const Dataset& data)
+  CheckedRun(const Config& config, const Dataset& data, const std::shared_ptr<const Plan>& plan)
       : config_(config),
         session_(config),
         marks_(config, session_.model->segment_names()),
-        recompute_(config, marks_),
+        recompute_(config, marks_, plan),
         optimiser_(config, *session_.model, session_.memory),
         loader_(data.train, loader_options(config, *session_.model), session_.memory.allocator(), session_.memory.observer()),
         schedule_(config, 1000, 100),
         tape_(session_.memory, {.guard = config.get_string("guard") == "on"}),
-        planner_(config) {
+        planner_(config, plan) {
     recompute_.install(tape_, session_.memory);
   }
 
@@ -140,7 +140,8 @@ std::string differing_node(std::size_t step, const std::vector<NodeMark>& expect
 Config with_settings(const Config& config, const MethodSettings& settings) {
   Config copy = config;
   copy.set("recompute.method", std::string(settings.method), "check");
-  if (!settings.segments) copy.set("recompute.options", WordMap{}, "check");
+  copy.set("recompute.plan", std::string(), "check");
+  if (!settings.segments || needs_plan(copy)) copy.set("recompute.options", WordMap{}, "check");
   if (!settings.segments) copy.set("recompute.segments", Words{"none"}, "check");
   if (settings.segments && copy.get_list("recompute.segments") == Words{"none"}) copy.set("recompute.segments", Words{"blocks"}, "check");
   if (settings.batch > 0) copy.set("train.batch", std::int64_t{settings.batch}, "check");
@@ -150,7 +151,7 @@ Config with_settings(const Config& config, const MethodSettings& settings) {
 
 MethodMarks run_method(const Config& config, const Dataset& data, const MethodSettings& settings) {
   Config own = with_settings(config, settings);
-  return CheckedRun(own, data).go(settings.steps);
+  return CheckedRun(own, data, settings.plan).go(settings.steps);
 }
 
 std::string first_difference(const MethodMarks& expected, const MethodMarks& found) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/train/session.h"
+#include "recompute/planning/plan.h"
 
 namespace reprise {
 
@@ -38,6 +39,7 @@ struct StepMarks {
 
 struct MethodSettings {
   std::string method = "retain";
+  std::shared_ptr<const Plan> plan;  // of a method that plans
   bool segments = true;            // false: none are marked
   std::int64_t batch = 0;          // 0: as configured
   bool guard = false;

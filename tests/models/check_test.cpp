@@ -30,6 +30,22 @@ TEST(Check, ClassifierIsTheSameUnderEveryMethod) {
   expect_good(check_model(config, options));
 }
 
+TEST(Check, MethodsThatPlanRunUnderAPlanThatReplaysSomethingAndKeepItsPeak) {
+  CheckReport report = check_model(tiny(), {.guarded_step = false, .finite_differences = false});
+  expect_good(report);
+  std::vector<std::string> planned;
+  for (const CheckRow& row : report.rows) {
+    if (row.what.find(" at ") != std::string::npos) planned.push_back(row.what);
+  }
+  ASSERT_EQ(planned.size(), 3u);
+  std::int64_t plain = report.rows.front().peak_bytes;
+  for (const CheckRow& row : report.rows) {
+    bool saves = row.what.find("joint at ") == 0 || row.what.find("retain+whole at ") == 0;
+    if (!saves) continue;
+    EXPECT_LT(row.peak_bytes, plain) << row.what;
+  }
+}
+
 TEST(Check, UncheckedReplayIsFoundAndTheFirstOpNamed) {
   CheckOptions options;
   options.methods = {"unchecked"};

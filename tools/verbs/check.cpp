@@ -1,10 +1,13 @@
 // `reprise check`: does recomputation change anything? Byte for byte, and against finite differences.
+#include <fmt/ranges.h>
+
 #include <cstdio>
 #include <memory>
 #include <sstream>
 
 #include "models/check/check.h"
 #include "models/run/progress.h"
+#include "recompute/planning/planner.h"
 #include "tools/cli/verb.h"
 
 namespace reprise {
@@ -13,7 +16,8 @@ namespace {
 constexpr const char* kHelp =
     R"(Trains the model of CONFIG a few steps without segments and then under every method, and compares byte for byte: the
 loss of each step, what every op hands back in the backward, every gradient, every state, the positions of random
-streams and the log of effects. One more step per method runs guarded at check.guard_batch images. Independently, the
+streams and the log of effects. Methods that plan do so at the budget halfway between the smallest feasible one and no
+recomputation, with made-up times, and must keep the peak that the plan promises. One more step per method runs guarded at check.guard_batch images. Independently, the
 gradient is compared with finite differences in f64. The exit code is 1 on any difference, and the first op that differs
 is named.
 
@@ -33,8 +37,8 @@ std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> words;
   std::istringstream stream(list);
   for (std::string word; std::getline(stream, word, ',');) {
-    if (word != "retain" && word != "whole" && word != "region" && word != "unchecked") {
-      fail(ErrorKind::user, "[check] expected methods among retain, whole, region and unchecked, got '{}'", word);
+    if (!allowed_by(word) && word != "unchecked") {
+      fail(ErrorKind::user, "[check] expected methods among {} and unchecked, got '{}'", fmt::join(plannable_methods(), ", "), word);
     }
     words.push_back(word);
   }
@@ -49,10 +53,10 @@ int run(const Options& given) {
   options.finite_differences = !given.no_differences;
   Config config = given.arguments.load();
   CheckReport report = check_model(config, options);
-  std::printf("%-42s %9s %12s  %s\n", "run", "seconds", "peak", "result");
+  std::printf("%-56s %9s %12s  %s\n", "run", "seconds", "peak", "result");
   for (const CheckRow& row : report.rows) {
     std::string peak = row.peak_bytes > 0 ? readable_bytes(row.peak_bytes) : "";
-    std::printf("%-42s %9.2f %12s  %s\n", row.what.c_str(), row.seconds, peak.c_str(),
+    std::printf("%-56s %9.2f %12s  %s\n", row.what.c_str(), row.seconds, peak.c_str(),
                 row.good ? "same" : ("DIFFERS: " + row.difference).c_str());
   }
   std::printf(report.good() ? "no difference\n" : "recomputation changes this model's results; see the first row that differs\n");
@@ -66,7 +70,7 @@ Verb check_verb() {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
             app.add_option("--steps", options->check.steps, "steps per method (3)");
-            app.add_option("--methods", options->methods, "methods, separated by commas (retain,whole,region)");
+            app.add_option("--methods", options->methods, "methods, separated by commas (retain,whole,region,retain+whole,whole+region,joint)");
             app.add_flag("--no-guard", options->no_guard, "leave out the guarded step");
             app.add_flag("--no-differences", options->no_differences, "leave out the finite differences");
             return [options] { return run(*options); };
