@@ -193,8 +193,7 @@ class TimeSearch {
     }
     const Dual& used = smaller ? narrow : dual;
     choose_branch(node, used);
-    // Where a class is open deciding it is worth more than many partial plans.
-    std::size_t most = node.depth > 0 ? 5000 : node.branch_class >= 0 ? 8000 : 50000;
+    std::size_t most = node.depth > 0 ? 5000 : 50000;
     for (std::size_t states : {std::size_t{100}, std::size_t{2000}, most}) {
       if (effort_.over()) return;
       DynamicLimits limits{states, effort_.left() / 2, cutoff()};
