@@ -1,13 +1,15 @@
 #include "tools/frontier/frontier.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "core/error.h"
-#include "core/interrupt.h"
 #include "data/atomic_file.h"
 #include "models/train/measure_profile.h"
+#include "recompute/explain.h"
 
 namespace reprise {
 
@@ -38,6 +40,8 @@ Frontier make_frontier(RunPlanner& planner, int budgets) {
 
 void measure_frontier(const Config& config, Frontier& frontier) {
   constexpr int kPerMethod = 4;
+  Config unlimited = config;  // plans of larger budgets run too
+  unlimited.set("memory.budget", Bytes(), "reprise plan --frontier");
   for (const auto& [method, smallest] : frontier.smallest) {
     std::vector<FrontierPoint*> own;
     for (FrontierPoint& point : frontier.points) {
@@ -46,9 +50,10 @@ void measure_frontier(const Config& config, Frontier& frontier) {
       if (point.method == method && fresh) own.push_back(&point);
     }
     std::size_t count = std::min<std::size_t>(kPerMethod, own.size());
-    for (std::size_t i = 0; i < count && !stop_requested(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       FrontierPoint& point = *own[count == 1 ? 0 : i * (own.size() - 1) / (count - 1)];
-      MeasuredSteps measured = measure_steps(config, std::make_shared<const Plan>(point.plan),
+      fmt::print(stderr, "measuring {} at {}\n", method, short_bytes(point.budget));
+      MeasuredSteps measured = measure_steps(unlimited, std::make_shared<const Plan>(point.plan),
                                              static_cast<int>(config.get_int("recompute.profile_steps")));
       point.measured_ns = measured.step_ns;
       point.spread = measured.spread;
@@ -72,29 +77,52 @@ std::string frontier_csv(const Frontier& frontier) {
   return text;
 }
 
+namespace {
+
+void write(const std::filesystem::path& folder, const std::string& name, const Config& config, const Frontier& frontier, const Frontier* coarse) {
+  write_file_atomically(folder / (name + ".csv"), frontier_csv(frontier));
+  write_file_atomically(folder / (name + ".svg"), frontier_svg(frontier, config.get_string("model.type"), coarse));
+  fmt::print("{} and .svg: {} plans, granularity {}\n", (folder / (name + ".csv")).string(), frontier.points.size(), frontier.granularity);
+}
+
+void print_smallest(const Frontier& frontier) {
+  std::vector<std::vector<std::string>> rows{{"method", "smallest feasible budget", ""}};
+  for (const auto& [method, bytes] : frontier.smallest) rows.push_back({method, std::to_string(bytes), short_bytes(bytes)});
+  std::fputs(format_table(rows, {false, true, true}).c_str(), stdout);
+}
+
+/// What was measured beside what was predicted; the peak is a promise, the time an estimate.
+void print_measured(const Frontier& frontier) {
+  std::vector<std::vector<std::string>> rows{{"method", "budget", "predicted ms", "measured ms", "spread", "off by", "peak"}};
+  for (const FrontierPoint& point : frontier.points) {
+    if (point.measured_ns == 0) continue;
+    double predicted = static_cast<double>(point.plan.predicted_ns) * 1e-6, measured = static_cast<double>(point.measured_ns) * 1e-6;
+    rows.push_back({point.method, short_bytes(point.budget), fmt::format("{:.2f}", predicted), fmt::format("{:.2f}", measured),
+                    fmt::format("{:.1f} %", 100 * point.spread), fmt::format("{:+.1f} %", 100 * (measured / predicted - 1)),
+                    point.measured_peak == point.plan.predicted_peak ? "as predicted" : fmt::format("{} bytes instead of {}", point.measured_peak, point.plan.predicted_peak)});
+  }
+  std::fputs(format_table(rows, {false, true, true, true, true, true, false}).c_str(), stdout);
+}
+
+}  // namespace
+
 int write_frontier(const Config& config, RunPlanner& planner, const std::string& folder, bool measure) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) fail(ErrorKind::io, "[plan] cannot make the folder {}: {}", folder, error.message());
-  std::filesystem::path out(folder);
-  auto write = [&](RunPlanner& with, const std::string& name) {
-    Frontier frontier = make_frontier(with);
-    if (measure) measure_frontier(config, frontier);
-    write_file_atomically(out / (name + ".csv"), frontier_csv(frontier));
-    write_file_atomically(out / (name + ".svg"), frontier_svg(frontier, config.get_string("model.type")));
-    fmt::print("{}: {} plans; smallest feasible budget", (out / (name + ".csv")).string(), frontier.points.size());
-    for (const auto& [method, bytes] : frontier.smallest) fmt::print(" {} {}", method, bytes);
-    fmt::print("\n");
-  };
-  if (config.get_string("recompute.granularity") == "segment") {
-    write(planner, "frontier");
-    return 0;
+  Frontier frontier = make_frontier(planner);
+  std::optional<Frontier> coarse;
+  if (frontier.granularity == "node") {
+    Config by_segment = config;
+    by_segment.set("recompute.granularity", std::string("segment"), "reprise plan --frontier");
+    RunPlanner other(by_segment, planner.profile());
+    coarse = make_frontier(other);
   }
-  write(planner, "frontier");
-  Config coarse = config;
-  coarse.set("recompute.granularity", std::string("segment"), "reprise plan --frontier");
-  RunPlanner by_segment(coarse, planner.profile());
-  write(by_segment, "frontier_segment");
+  if (measure) measure_frontier(config, frontier);
+  write(folder, "frontier", config, frontier, coarse ? &*coarse : nullptr);
+  if (coarse) write(folder, "frontier_segment", config, *coarse, nullptr);
+  print_smallest(frontier);
+  if (measure) print_measured(frontier);
   return 0;
 }
 

@@ -32,7 +32,8 @@ Frontier make_frontier(RunPlanner& planner, int budgets = 20);
 void measure_frontier(const Config& config, Frontier& frontier);
 
 std::string frontier_csv(const Frontier& frontier);
-std::string frontier_svg(const Frontier& frontier, const std::string& title);
+/// `coarse` may be null: the frontier of the same step at granularity `segment`, of which joint is drawn too.
+std::string frontier_svg(const Frontier& frontier, const std::string& title, const Frontier* coarse = nullptr);
 
 /// Makes the folder and writes frontier.csv and frontier.svg (with granularity node also those of `segment`).
 /// Returns an exit code.
