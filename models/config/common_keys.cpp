@@ -76,20 +76,24 @@ std::vector<Key> memory_keys() {
       bytes_key("memory.budget", std::nullopt, "live bytes that the run may never exceed"),
       choice_key("recompute.method", "retain",
                  {"retain", "whole", "region", "retain+whole", "retain+region", "whole+region", "joint", "unchecked"},
-                 "which options a segment may take; unchecked replays against whatever bytes are there and preserves "
-                 "nothing, so its gradients cannot be trusted"),
+                 "what may be chosen: retain keeps all values; whole and region replay segments, and preserve overwritten "
+                 "state whole or by region. joint (all three) and those joined by + are planned for each segment and "
+                 "state, so that the step is fastest within memory.budget. unchecked preserves nothing: its gradients "
+                 "cannot be trusted"),
       words_key("recompute.segments", {"blocks"}, {"blocks", "stages", "none"},
                 "how the forward is cut into segments: at each block, each stage, nowhere, or at the named ones"),
       map_key("recompute.options", {"retain", "whole", "region"},
-              "options by pattern of segment names, such as {\"layer2.*\": retain, head: whole}"),
+              "options by pattern of segment names, such as {\"layer2.*\": retain, head: whole}; not beside a planned method"),
       choice_key("recompute.granularity", "node", {"segment", "node"},
-                 "whether a planned method may keep single results of a replayed segment"),
+                 "node: a planned method may keep single results of a replayed segment; segment: all of its values or none"),
       integer_key("recompute.longest_run", 8, between(1, 8), "segments",
-                  "how many neighbours a planned method may replay as one two-level run; 1: none"),
-      text_key("recompute.plan", "", "a plan written by `reprise plan` to run under, instead of making one"),
+                  "how many neighbours a planned method may replay as one: once, keeping what passes between them, then each "
+                  "again. Needed for budgets that nothing else fits; 1: none"),
+      text_key("recompute.plan", "", "file of a plan written by `reprise plan -o`, to run under instead of making one; refused for another step or build"),
       text_key("recompute.profile", "",
-               "a profile written by `reprise plan` to plan with, instead of measuring one"),
-      integer_key("recompute.profile_steps", 5, at_least(1), "steps", "steps that a profile is measured on"),
+               "file of times written by `reprise plan --profile-out`, to plan with instead of measuring; the same times give "
+               "the same plan"),
+      integer_key("recompute.profile_steps", 5, at_least(1), "steps", "real steps that times are measured on before planning, inside memory.budget"),
       choice_key("guard", "off", {"off", "on"}, "check that every op does only what its contract declares (slow)"),
       integer_key("check.guard_batch", 4, at_least(1), "images", "batch of the guarded step of a check"),
   };

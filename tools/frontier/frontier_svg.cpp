@@ -99,7 +99,7 @@ chart::Series measured(const Frontier& frontier, const std::string& method, int 
     double seconds = static_cast<double>(point.measured_ns) * 1e-9;
     series.x.push_back(static_cast<double>(point.budget));
     series.y.push_back(seconds);
-    series.low.push_back(seconds * (1 - point.spread / 2));
+    series.low.push_back(std::max(0.0, seconds * (1 - point.spread / 2)));
     series.high.push_back(seconds * (1 + point.spread / 2));
   }
   return series;
@@ -131,7 +131,7 @@ std::string frontier_svg(const Frontier& frontier, const std::string& title, con
     ++slot;
   }
   if (coarse) panel.series.push_back(curve(*coarse, "joint", "joint, segments as a whole", slot));
-  if (any_measured) panel.note = "points: measured medians, bars: middle half";
+  if (any_measured) panel.note = "points: measured medians (bars as long as their middle half)";
   chart::Chart picture;
   picture.title = title + ": step time against budget";
   picture.subtitle = fmt::format("{}; lines: predicted time of the fastest plan found within the budget",
