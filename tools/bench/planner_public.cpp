@@ -139,17 +139,6 @@ void add_graph(const Trace& trace, const std::string& key, const Json& published
   }
 }
 
-/// Whether the forward ends before the backward begins, a few late operators aside.
-bool has_one_backward(const Trace& trace) {
-  bool backward = false;
-  int before = 0, after = 0;
-  for (const TraceOp& op : trace.ops) {
-    backward = backward || op.backward;
-    if (!op.backward && op.time_ns > 0) ++(backward ? after : before);
-  }
-  return backward && after * 10 < before;
-}
-
 Json published_plans(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return Json::array();
   std::vector<std::uint8_t> bytes = read_bytes(file, 64'000'000);
@@ -173,10 +162,10 @@ Report bench_public_instances(const BenchOptions& options) {
                 header_of(options, 1, nullptr));
   for (const auto& file : traces) {
     Trace trace = read_dtr_trace(file);
-    if (has_one_backward(trace)) {
+    if (trace.marked) {
       add_trace(trace, report, options.quick);
     } else {
-      report.remark(fmt::format("{} is left out: its trace does not say where its backwards begin.", trace.name));
+      report.remark(fmt::format("{} is left out: its trace does not say where the backward begins.", trace.name));
     }
   }
   Json published = published_plans(folder / "monet" / "published_solutions.json");

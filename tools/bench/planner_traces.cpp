@@ -60,6 +60,7 @@ Trace read_dtr_trace(const std::filesystem::path& file) {
       op.time_ns = line.at("t_ns").get<std::int64_t>();
       op.backward = line.at("bwd").get<bool>();
       op.constant = line.at("op") == "constant";
+      trace.marked = trace.marked || line.at("op") == "#BACKWARD";
       op.reads = values_of(line.at("read"));
       op.writes = values_of(line.at("write"));
       op.made = line.at("alloc").get<std::vector<std::int32_t>>();

@@ -30,6 +30,7 @@ struct Trace {
   std::string name;
   std::vector<std::int64_t> bytes;  // per storage
   std::vector<TraceOp> ops;
+  bool marked = false;  // says itself where its backward begins
 };
 
 /// Errors (user): not such a file.
