@@ -1,5 +1,7 @@
 #include "autograd/node_backward.h"
 
+#include <algorithm>
+
 #include "autograd/array.h"
 #include "autograd/guard_frame.h"
 #include "autograd/lifetime.h"
@@ -10,6 +12,18 @@ namespace reprise {
 namespace {
 // Copied where entries are made anew: see the note in node_builder.cpp.
 const TensorView kNoView;
+
+std::string name_at(const std::vector<const char*>& names, int index) {
+  std::string name = index >= 0 && index < static_cast<int>(names.size()) ? names[index] : "?";
+  return name.size() > 1 && name.back() == '?' ? name.substr(0, name.size() - 1) : name;
+}
+
+[[noreturn]] void fail_not_saved(const Op& op, const char* what, int index, const char* role, const std::string& name) {
+  fail(ErrorKind::internal,
+       "[{}] its backward reads {} {}, which .saves does not name for the wanted gradients. Add {}(\"{}\") to the rule "
+       "of each gradient that needs it.",
+       op.name, what, index, role, name);
+}
 const BackwardScratch::Target kNoTarget;
 }  // namespace
 
@@ -83,16 +97,18 @@ void NodeBackward::serve_saved() {
 
 const TensorView& NodeBackward::in(int index) const {
   if (!(node_.saved_operands >> index & 1)) {
-    fail(ErrorKind::internal, "[{}] its backward reads operand {}, which .saves does not name for the wanted gradients", op->name,
-         index);
+    int update = index - node_.inputs;
+    fail_not_saved(*op, "operand", index, update < 0 ? "in" : "old",
+                   update < 0 ? name_at(op->inputs, std::min(index, op->input_count() - 1)) : name_at(op->updates, update));
   }
   return in_[index];
 }
 
 const TensorView& NodeBackward::out(int index) const {
   if (!(node_.saved_results >> index & 1)) {
-    fail(ErrorKind::internal, "[{}] its backward reads result {}, which .saves does not name for the wanted gradients", op->name,
-         index);
+    int made = index - static_cast<int>(op->outputs.size());
+    fail_not_saved(*op, "result", index, made < 0 ? "out" : "made",
+                   made < 0 ? name_at(op->outputs, index) : name_at(op->made, made));
   }
   return out_[index];
 }
@@ -111,7 +127,11 @@ int NodeBackward::updated_result(int update) const {
   return result;
 }
 
-const TensorView& NodeBackward::grad_updated(int index) const { return grad_out_[updated_result(index)]; }
+const TensorView& NodeBackward::grad_updated(int index) const {
+  // A state has no new value that others could depend on.
+  bool value = data_.operands[node_.first_operand + node_.inputs + index].kind == OperandKind::value;
+  return value ? grad_out_[updated_result(index)] : kNoView;
+}
 
 void NodeBackward::pass_through() {
   for (const OpInfo::Pass& pass : node_.info->passes) {

@@ -88,7 +88,7 @@ int result_index(const Op& op, const std::string& name) {
 }
 
 const OpInfo& info_of(const Op& op) {
-  if (!op.resolved) {
+  if (!op.resolved || op.resolved->op != &op) {  // a copy of an op that was resolved is another op
     static std::vector<std::unique_ptr<OpInfo>> infos;
     infos.push_back(std::make_unique<OpInfo>(resolve(op)));
     op.resolved = infos.back().get();

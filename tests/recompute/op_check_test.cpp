@@ -67,7 +67,7 @@ TEST_F(OpCheckTest, AnUndeclaredWriteIsFound) {
 }
 
 TEST_F(OpCheckTest, ASaveTooFewIsFound) {
-  expect_found(check_op(row_of(lying::kSavesTooFew)), "gradient", {"operand 0", ".saves"});
+  expect_found(check_op(row_of(lying::kSavesTooFew)), "gradient", {"operand 0", ".saves", "Add in(\"x\")"});
 }
 
 TEST_F(OpCheckTest, AnUndeclaredDrawIsFound) {

@@ -11,7 +11,8 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG -g1")
 add_library(reprise_flags INTERFACE)
 target_compile_features(reprise_flags INTERFACE cxx_std_20)
-target_include_directories(reprise_flags INTERFACE "${PROJECT_SOURCE_DIR}")
+target_include_directories(reprise_flags INTERFACE
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:include/reprise>")
 # Eigen's own threads would bypass the pool and its fixed partition.
 target_compile_definitions(reprise_flags INTERFACE EIGEN_DONT_PARALLELIZE)
 
@@ -36,7 +37,11 @@ if(REPRISE_SANITIZE)
   list(APPEND cxx_flags ${sanitizer_flags})
   target_link_options(reprise_flags INTERFACE ${sanitizer_flags})
 endif()
-target_compile_options(reprise_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_flags}>")
+# A program that links the package compiles its share of the headers' code with the same flags, and so gets the same
+# bits; what it is warned about is its own affair.
+set(shown_flags ${cxx_flags})
+list(TRANSFORM shown_flags REPLACE "^-W.+$" "$<BUILD_INTERFACE:\\0>")
+target_compile_options(reprise_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${shown_flags}>")
 
 find_program(REPRISE_CCACHE ccache)
 mark_as_advanced(REPRISE_CCACHE)

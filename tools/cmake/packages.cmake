@@ -13,8 +13,9 @@ find_path(REPRISE_XXHASH_INCLUDE xxhash.h REQUIRED)
 find_library(REPRISE_XXHASH_LIBRARY xxhash REQUIRED)
 mark_as_advanced(REPRISE_XXHASH_INCLUDE REPRISE_XXHASH_LIBRARY)
 add_library(reprise_xxhash INTERFACE)
-target_include_directories(reprise_xxhash SYSTEM INTERFACE "${REPRISE_XXHASH_INCLUDE}")
-target_link_libraries(reprise_xxhash INTERFACE "${REPRISE_XXHASH_LIBRARY}")
+target_include_directories(reprise_xxhash SYSTEM INTERFACE "$<BUILD_INTERFACE:${REPRISE_XXHASH_INCLUDE}>")
+target_link_libraries(reprise_xxhash INTERFACE
+  "$<BUILD_INTERFACE:${REPRISE_XXHASH_LIBRARY}>" "$<INSTALL_INTERFACE:xxhash>")
 
 if(REPRISE_OPENMP)
   find_package(OpenMP REQUIRED COMPONENTS CXX)
