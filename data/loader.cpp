@@ -103,6 +103,7 @@ void Loader::fill(Slot& slot, LoaderPosition at) {
                     slot.view_data[v] + i * kImageFloats);
     }
   }
+  if (options_.on_prepared) options_.on_prepared(at.epoch, at.step);
 }
 
 void Loader::start() {

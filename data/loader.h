@@ -34,6 +34,8 @@ struct LoaderOptions {
   std::int64_t limit = -1;  // only the first images of the set, when >= 0
   /// Called before each batch is made, by the thread that makes it; for tracing. What it throws, next() throws.
   std::function<void(std::int64_t epoch, std::int64_t step)> on_prepare;
+  /// The same after it was made.
+  std::function<void(std::int64_t epoch, std::int64_t step)> on_prepared;
 };
 
 /// The next batch to come: its epoch and its place in it.

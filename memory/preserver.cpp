@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "memory/ledger.h"
+#include "memory/preserve_listener.h"
 
 namespace reprise {
 
@@ -167,6 +168,7 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
     ledger.index.find(region, writer.preserve, s.found);
   }
   if (s.found.empty()) return;
+  PreserveScope scope(PreserveListener::What::preserve, storage);
   // All memory is had before anything changes.
   std::shared_ptr<State::Copy> copy = s.found.whole().empty() ? nullptr : s.make_copy(storage, writer);
   std::vector<std::unique_ptr<State::Block>> blocks = s.make_blocks(storage, writer);

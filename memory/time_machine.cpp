@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "memory/ledger.h"
+#include "memory/preserve_listener.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -15,6 +16,7 @@
 namespace reprise {
 
 void Preserver::State::exchange(Block& block) noexcept {
+  PreserveScope scope(PreserveListener::What::exchange, *block.storage);
   std::byte* live = block.storage->raw();
   std::byte* kept = block.bytes->raw();
   if (!live) {  // a dry trace

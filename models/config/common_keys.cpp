@@ -18,6 +18,11 @@ std::vector<Key> run_keys() {
       integer_key("seed", 0, at_least(0), "", "the number from which every draw of the run follows"),
       integer_key("threads", 0, between(0, 1024), "threads",
                   "threads of the pool; 0: one for each core this process may use"),
+      boolean_key("tensorboard", true, "also write the metrics as event files, which TensorBoard shows"),
+      boolean_key("trace", false,
+                  "write trace.json, which ui.perfetto.dev opens: every op, segment, replay and copy of the first steps, "
+                  "and the live bytes"),
+      integer_key("trace_steps", 5, between(1, 1000), "steps", "how many steps are traced"),
   };
 }
 

@@ -34,7 +34,7 @@ MetricsLog::MetricsLog(std::filesystem::path path) : path_(std::move(path)) {
 }
 
 MetricsLog::MetricsLog(MetricsLog&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), reader_(std::move(other.reader_)) {}
 
 MetricsLog::~MetricsLog() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -55,6 +55,7 @@ void MetricsLog::append(const Json& line) {
     }
     done += static_cast<std::size_t>(written);
   }
+  if (reader_) reader_(line);
 }
 
 void MetricsLog::truncate_after(std::int64_t step) {

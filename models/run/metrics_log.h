@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "models/run/json_text.h"
 
@@ -20,6 +21,8 @@ class MetricsLog {
 
   /// Adds one line. A failure (io) leaves the file as it was.
   void append(const Json& line);
+  /// From now on each line that was added is also given to `reader`.
+  void set_reader(std::function<void(const Json& line)> reader) { reader_ = std::move(reader); }
   /// Cuts the file behind the last line whose step is at most `step`; a torn line at the end goes too. Errors (io) when
   /// there is a line in the middle that is no JSON object.
   void truncate_after(std::int64_t step);
@@ -31,6 +34,7 @@ class MetricsLog {
  private:
   std::filesystem::path path_;
   int descriptor_ = -1;
+  std::function<void(const Json&)> reader_;
 };
 
 }  // namespace reprise

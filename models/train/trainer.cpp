@@ -7,6 +7,7 @@
 #include "core/parallel.h"
 #include "models/eval/features.h"
 #include "models/run/run_folder.h"
+#include "models/run/summary_table.h"
 #include "models/train/budget.h"
 #include "models/train/checkpoint.h"
 #include "models/train/learning_rate.h"
@@ -14,6 +15,7 @@
 #include "models/train/method.h"
 #include "models/train/not_finite.h"
 #include "models/train/optimiser.h"
+#include "models/train/run_reports.h"
 #include "models/train/run_state.h"
 #include "models/train/session.h"
 #include "models/train/step_planner.h"
@@ -41,12 +43,13 @@ class TrainingRun {
       : config_(config),
         progress_(progress),
         session_(config),
+        reports_(config),
         marks_(config, session_.model->segment_names()),
         made_(made),
         recompute_(config, marks_, made.plan),
         optimiser_(config, *session_.model, session_.memory),
-        loader_(session_.data.train, loader_options(config, *session_.model), session_.memory.allocator(),
-                session_.memory.observer()),
+        loader_(session_.data.train, reports_.with_trace(loader_options(config, *session_.model)),
+                session_.memory.allocator(), session_.memory.observer()),
         accumulate_(config.get_int("train.accumulate")),
         steps_(total_steps()),
         schedule_(config, full_steps(),
@@ -79,6 +82,8 @@ class TrainingRun {
   void announce();
   bool loop();
   void one_step();
+  const Batch& next_batch();
+  Forward run_forward(const Batch& batch);
   double micro_batch();
   void log_interval();
   void show(double images_per_second);
@@ -90,6 +95,7 @@ class TrainingRun {
   RunFolder* folder_ = nullptr;
   Progress& progress_;
   Session session_;
+  RunReports reports_;
   SegmentMarks marks_;
   const MadePlan& made_;
   RecomputeSetup recompute_;
@@ -160,10 +166,20 @@ void TrainingRun::announce() {
   }
 }
 
-double TrainingRun::micro_batch() {
-  const Batch& batch = loader_.next();
+const Batch& TrainingRun::next_batch() {
+  TraceStage stage(reports_.tracer(), "wait for the loader");
+  return loader_.next();
+}
+
+Forward TrainingRun::run_forward(const Batch& batch) {
   tape_.follow(&planner_.schedule(session_.model->host_state()));
-  Forward forward = session_.model->forward(tape_, batch, marks_);
+  TraceStage stage(reports_.tracer(), "forward");
+  return session_.model->forward(tape_, batch, marks_);
+}
+
+double TrainingRun::micro_batch() {
+  const Batch& batch = next_batch();
+  Forward forward = run_forward(batch);
   double loss = forward.loss.item();
   if (!std::isfinite(loss)) {
     forward = {};
@@ -172,7 +188,10 @@ double TrainingRun::micro_batch() {
                                std::isnan(loss) ? "not a number" : "infinite",
                                describe_first_not_finite(*session_.model, batch, session_.memory))};
   }
-  tape_.backward(forward.loss);
+  {
+    TraceStage stage(reports_.tracer(), "backward");
+    tape_.backward(forward.loss);
+  }
   predicts_labels_ = forward.hits.has_value();
   state_.interval.hits += forward.hits.value_or(0);
   state_.interval.images += batch.size;
@@ -184,12 +203,16 @@ double TrainingRun::micro_batch() {
 
 void TrainingRun::one_step() {
   auto start = Clock::now();
+  reports_.begin_step(tape_, state_.step + 1);
   optimiser_.clear_gradients();
   double loss = 0;
   for (std::int64_t i = 0; i < accumulate_; ++i) loss += micro_batch();
   loss /= static_cast<double>(accumulate_);
-  optimiser_.step(state_.step + 1, schedule_(state_.step), accumulate_);
-  session_.model->after_step();
+  {
+    TraceStage stage(reports_.tracer(), "optimiser");
+    optimiser_.step(state_.step + 1, schedule_(state_.step), accumulate_);
+    session_.model->after_step();
+  }
   ++state_.step;
   state_.position = loader_.position();
   state_.last_loss = loss;
@@ -199,6 +222,7 @@ void TrainingRun::one_step() {
   state_.interval.seconds += seconds;
   state_.seconds += seconds;
   state_.peak.include(session_.memory);
+  reports_.end_step();
 }
 
 void TrainingRun::log_interval() {
@@ -215,6 +239,7 @@ void TrainingRun::log_interval() {
   line["images_per_second"] = static_cast<double>(interval.images) / std::max(interval.seconds, 1e-9);
   line["peak_bytes"] = state_.peak.bytes;
   folder_->metrics().append(line);
+  reports_.memory(state_.step, state_.peak);
   state_.interval = {};
 }
 
@@ -287,10 +312,9 @@ TrainOutcome TrainingRun::finish() {
                        seconds_since(start)};
   Json summary = make_summary(inputs, figures);
   folder_->write_summary(summary);
+  reports_.finish(state_.step, figures);
   for (const std::string& line : session_.model->describe(figures)) progress_.note(line);
-  progress_.note(fmt::format("{:.1f} images/s, peak {} ({} in the arena); summary in {}",
-                             summary["train"]["images_per_second"].get<double>(), readable_bytes(state_.peak.bytes),
-                             readable_bytes(state_.peak.arena_bytes), (folder_->path() / "summary.json").string()));
+  progress_.note(summary_text(summary) + "summary in " + (folder_->path() / "summary.json").string());
   return {Ending::finished, "", folder_->path(), std::move(summary)};
 }
 
@@ -300,8 +324,10 @@ TrainOutcome TrainingRun::go(RunFolder& folder, bool resumed) {
   if (made_.profile) folder.write_text(kProfileFile, to_json(*made_.profile));
   if (resumed) resume();
   announce();
+  reports_.begin(folder, state_.step);
   try {
     bool ended = loop();
+    reports_.end_training();
     save();
     if (!ended) return interrupted();
     progress_.finish();

@@ -1,0 +1,93 @@
+#include "models/run/summary_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "models/run/progress.h"
+
+namespace reprise {
+namespace {
+
+/// The value at "a.b"; null where there is none.
+Json at(const Json& summary, const std::string& path) {
+  Json found = summary.value(Json::json_pointer("/" + path), Json(nullptr));
+  return found;
+}
+
+std::string text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? "-" : json_line(value);
+}
+
+std::string number(const Json& value, const char* unit, int digits) {
+  return value.is_number() ? fmt::format("{:.{}f}{}", value.get<double>(), digits, unit) : "-";
+}
+
+std::string bytes(const Json& value) { return value.is_number() ? readable_bytes(value.get<std::int64_t>()) : "-"; }
+
+std::string percents(const Json& first, const Json& second) {
+  std::string text = number(first, " %", 2);
+  return second.is_number() ? text + ", top-5 " + number(second, " %", 2) : text;
+}
+
+std::string plan_text(const Json& summary) {
+  std::string text = text_of(at(summary, "plan/method"));
+  if (Json budget = at(summary, "memory/budget_bytes"); budget.is_number()) text += ", budget " + bytes(budget);
+  if (Json gap = at(summary, "plan/gap"); gap.is_number()) {
+    text += fmt::format(", at most {:.1f} % above the fastest plan", 100 * gap.get<double>());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> summary_rows(const Json& summary) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  auto add = [&](const char* name, std::string text) { rows.emplace_back(name, std::move(text)); };
+  add("model", text_of(at(summary, "model")));
+  add("steps", text_of(at(summary, "steps")));
+  add("loss of the last step", number(at(summary, "train/loss"), "", 4));
+  if (at(summary, "probe/top1").is_number()) {
+    add("probe top-1", percents(at(summary, "probe/top1"), at(summary, "probe/top5")));
+  }
+  if (at(summary, "test/top1").is_number()) {
+    add("test top-1", percents(at(summary, "test/top1"), at(summary, "test/top5")));
+  }
+  add("images per second", number(at(summary, "train/images_per_second"), "", 1));
+  add("time in steps", at(summary, "train/seconds").is_number()
+                           ? readable_seconds(at(summary, "train/seconds").get<double>())
+                           : "-");
+  add("peak memory", bytes(at(summary, "memory/peak_bytes")));
+  add("  predicted", bytes(at(summary, "plan/predicted_peak_bytes")));
+  add("  held by the arena", bytes(at(summary, "memory/arena_bytes")));
+  add("recomputation", plan_text(summary));
+  return rows;
+}
+
+std::string summary_text(const Json& summary) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, text] : summary_rows(summary)) rows.push_back({name, text});
+  return text_table(rows);
+}
+
+std::string text_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    if (widths.size() < row.size()) widths.resize(row.size());
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      line += row[c];
+      if (c + 1 < row.size()) line += std::string(widths[c] - row[c].size() + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace reprise
