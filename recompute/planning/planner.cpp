@@ -89,6 +89,7 @@ Planner::Answer Planner::solve_in(Problem problem, const std::string& method, co
     if (!solution.feasible) {
       Plan least = least_of(problem, method, allowed);
       if (least.predicted_peak > budget) {
+        solution.smallest.bytes = least.predicted_peak;  // what was walked, where it differs from what was thought
         return {std::nullopt, {solver::infeasible_message(problem.instance(), budget, solution), least.predicted_peak}};
       }
       least.budget = budget;
@@ -123,12 +124,12 @@ Problem Planner::problem_with(const std::vector<RunOfSegments>& runs, const solv
 }
 
 Planner::Answer Planner::plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget, Answer one_level) const {
-  std::int64_t smallest = one_level.none.smallest_budget;
+  NoPlan none = one_level.none;
   std::optional<Plan> best;
   for (std::vector<RunOfSegments>& runs : run_cuts(allowed)) {
     Answer answer = solve_in(problem_with(runs, allowed), method, allowed, budget);
     if (!answer.plan) {
-      smallest = std::min(smallest, answer.none.smallest_budget);
+      if (answer.none.smallest_budget < none.smallest_budget) none = std::move(answer.none);
       continue;
     }
     // Runs that the budget does not need are taken apart again, one by one from the first.
@@ -148,11 +149,9 @@ Planner::Answer Planner::plan_with_runs(const std::string& method, const solver:
     best->proven = false;
     return {std::move(best), {}};
   }
-  if (smallest < one_level.none.smallest_budget) {
-    one_level.none.message += fmt::format("\n  With two-level runs the smallest feasible budget is {} bytes, {}.", smallest, short_bytes(smallest));
-    one_level.none.smallest_budget = smallest;
-  }
-  return one_level;
+  std::int64_t without = one_level.none.smallest_budget;
+  if (none.smallest_budget < without) none.message += fmt::format("\n  (With two-level runs; without them {} bytes, {}.)", without, short_bytes(without));
+  return {std::nullopt, std::move(none)};
 }
 
 Plan Planner::least(const std::string& method) const {
@@ -215,6 +214,10 @@ PlannedSegment describe_segment(const Problem& problem, const solver::Choice& ch
   if (!segment.replay) {
     std::int64_t saved = options.size() > 1 ? options[1].time_ns : 0;
     segment.why = fmt::format("keeping saves {:.2f} ms", static_cast<double>(saved) * 1e-6);
+    return segment;
+  }
+  if (segment.run != 0) {
+    segment.why = "in a two-level run: nothing one level deep fits";
     return segment;
   }
   solver::Choice flipped = choice;

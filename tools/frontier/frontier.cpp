@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "data/atomic_file.h"
 #include "models/train/measure_profile.h"
 #include "recompute/explain.h"
@@ -29,8 +30,10 @@ Frontier make_frontier(RunPlanner& planner, int budgets) {
   for (const auto& [method, smallest] : frontier.smallest) {
     std::set<std::int64_t> own = levels;
     own.insert(smallest);
+    fmt::print(stderr, "planning {}, {} at {} budgets\n", method, frontier.granularity, own.size());
     for (std::int64_t budget : own) {
       if (budget < smallest) continue;
+      if (stop_requested()) throw Interrupted{"planning; nothing was written"};
       Planner::Answer answer = planner.plan(method, budget);
       if (answer.plan) frontier.points.push_back({method, budget, std::move(*answer.plan), 0, 0, 0});
     }

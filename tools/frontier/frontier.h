@@ -26,7 +26,7 @@ struct Frontier {
 };
 
 /// `budgets`: how many levels between the smallest feasible budget of all and the peak without recomputation.
-Frontier make_frontier(RunPlanner& planner, int budgets = 32);
+Frontier make_frontier(RunPlanner& planner, int budgets = 24);
 
 /// Runs some of the plans of each method (steps as recompute.profile_steps says) and notes what they took.
 void measure_frontier(const Config& config, Frontier& frontier);
