@@ -71,6 +71,7 @@ REPRISE_FUNCTOR(Tanh, (T x), return math::tanh(x))
 REPRISE_FUNCTOR(Sigmoid, (T x), return math::sigmoid(x))
 REPRISE_FUNCTOR(Relu, (T x), return x < T(0) ? T(0) : x)
 REPRISE_FUNCTOR(Gelu, (T x), return T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752440))))
+REPRISE_FUNCTOR(Silu, (T x), return x * math::sigmoid(x))
 REPRISE_FUNCTOR(Round, (T x), return std::nearbyint(x))
 
 struct RoundBf16 {
@@ -126,6 +127,13 @@ struct GeluGrad {
     T distribution = T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752440)));
     T density = T(0.39894228040143267794) * math::exp(T(-0.5) * x * x);
     return g * (distribution + x * density);
+  }
+};
+struct SiluGrad {
+  template <class T>
+  REPRISE_HOST_DEVICE T operator()(T g, T x) const {
+    T s = math::sigmoid(x);
+    return g * s * (T(1) + x * (T(1) - s));
   }
 };
 

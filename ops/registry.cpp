@@ -6,6 +6,7 @@
 #include "ops/compare.h"
 #include "ops/conv2d.h"
 #include "ops/draws.h"
+#include "ops/group_norm.h"
 #include "ops/loss.h"
 #include "ops/matmul.h"
 #include "ops/normalize.h"
@@ -39,6 +40,7 @@ void register_builtin_ops() {
     register_pool_ops();
     register_batch_norm_ops();
     register_normalize_ops();
+    register_group_norm_ops();
     register_loss_ops();
     register_state_ops();
     register_row_state_ops();

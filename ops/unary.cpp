@@ -108,6 +108,7 @@ const Op kSigmoid =
 const Op kRelu = unary("relu", "max(x, 0)", {out("out")}, forward<fn::Relu>, backward_out<fn::ReluGrad>);
 const Op kGelu =
     unary("gelu", "x times the normal distribution function", {in("x")}, forward<fn::Gelu>, backward_in<fn::GeluGrad>);
+const Op kSilu = unary("silu", "x * sigmoid(x)", {in("x")}, forward<fn::Silu>, backward_in<fn::SiluGrad>);
 const Op kClamp = clamping(unary("clamp", "min(max(x, lo), hi)", {in("x")}, forward_clamp, backward_clamp));
 const Op kRound =
     passing(unary("round", "nearest integer, ties to even; gradient 1", {}, forward<fn::Round>, backward_pass));
@@ -125,6 +126,7 @@ Value tanh(Tape& tape, Arg x) { return tape.apply_one(kTanh, {std::move(x)}); }
 Value sigmoid(Tape& tape, Arg x) { return tape.apply_one(kSigmoid, {std::move(x)}); }
 Value relu(Tape& tape, Arg x) { return tape.apply_one(kRelu, {std::move(x)}); }
 Value gelu(Tape& tape, Arg x) { return tape.apply_one(kGelu, {std::move(x)}); }
+Value silu(Tape& tape, Arg x) { return tape.apply_one(kSilu, {std::move(x)}); }
 Value clamp(Tape& tape, Arg x, double lo, double hi) {
   return tape.apply_one(kClamp, {std::move(x)}, Attrs().add(lo).add(hi));
 }
@@ -132,8 +134,8 @@ Value round(Tape& tape, Arg x) { return tape.apply_one(kRound, {std::move(x)}); 
 Value round_bf16(Tape& tape, Arg x) { return tape.apply_one(kRoundBf16, {std::move(x)}); }
 
 void register_unary_ops() {
-  for (const Op* op : {&kNeg, &kAbs, &kExp, &kLog, &kSqrt, &kSin, &kCos, &kTanh, &kSigmoid, &kRelu, &kGelu, &kClamp,
-                       &kRound, &kRoundBf16}) {
+  for (const Op* op : {&kNeg, &kAbs, &kExp, &kLog, &kSqrt, &kSin, &kCos, &kTanh, &kSigmoid, &kRelu, &kGelu, &kSilu,
+                       &kClamp, &kRound, &kRoundBf16}) {
     register_op(*op);
   }
 }

@@ -19,6 +19,7 @@ extern const Op kTanh;
 extern const Op kSigmoid;
 extern const Op kRelu;
 extern const Op kGelu;
+extern const Op kSilu;
 extern const Op kClamp;
 extern const Op kRound;
 extern const Op kRoundBf16;
@@ -37,6 +38,8 @@ Value sigmoid(Tape& tape, Arg x);
 Value relu(Tape& tape, Arg x);
 /// x * Phi(x) with the exact normal distribution function (Hendrycks and Gimpel, 2016).
 Value gelu(Tape& tape, Arg x);
+/// x * sigmoid(x) (Elfwing, Uchibe and Doya, 2018).
+Value silu(Tape& tape, Arg x);
 /// min(max(x, lo), hi); derivative 1 where lo <= x <= hi, else 0. Errors (user): lo above hi.
 Value clamp(Tape& tape, Arg x, double lo, double hi);
 /// To the nearest integer, ties to even; straight-through gradient 1.

@@ -1,4 +1,5 @@
 #include "ops/batch_norm.h"
+#include "ops/group_norm.h"
 #include "ops/normalize.h"
 #include "registry_rows.h"
 
@@ -103,6 +104,49 @@ Reference layer_reference(std::size_t n) {
   };
 }
 
+Build grouped(Shape shape, std::int64_t groups, double eps = 1e-5) {
+  return [=](CheckCase& c) -> CheckApply {
+    auto x = c.leaf(shape, CheckFill{-2, 2});
+    auto gamma = c.leaf({shape.back()}, CheckFill{0.5, 1.5});
+    auto beta = c.leaf({shape.back()});
+    return [=](Tape& t) { return group_norm(t, x(t), groups, gamma(t), beta(t), eps); };
+  };
+}
+
+/// The definition: for each image and each group, over the pixels and channels of that group.
+Reference group_reference(std::size_t images, std::size_t channels, std::size_t groups, double eps = 1e-5) {
+  return [=](const CheckNumbers& in) {
+    const Numbers& x = in[0];
+    std::size_t image_size = x.size() / images, per_group = channels / groups;
+    Numbers y(x.size());
+    for (std::size_t n = 0; n < images; ++n) {
+      for (std::size_t g = 0; g < groups; ++g) {
+        std::vector<std::size_t> members;
+        for (std::size_t i = n * image_size; i < (n + 1) * image_size; ++i) {
+          if (i % channels / per_group == g) members.push_back(i);
+        }
+        double m = 0, v = 0, count = static_cast<double>(members.size());
+        for (std::size_t i : members) m += x[i] / count;
+        for (std::size_t i : members) v += std::pow(x[i] - m, 2) / count;
+        for (std::size_t i : members) y[i] = (x[i] - m) / std::sqrt(v + eps) * in[1][i % channels] + in[2][i % channels];
+      }
+    }
+    return CheckNumbers{y};
+  };
+}
+
+void group_norm_rows(std::vector<CheckRow>& rows) {
+  rows.push_back(row("group_norm", "images", grouped({2, 3, 2, 6}, 2), group_reference(2, 6, 2)));
+  rows.push_back(row("group_norm", "one group", grouped({2, 3, 4}, 1), group_reference(2, 4, 1)));
+  rows.push_back(row("group_norm", "a group for each channel, another eps", grouped({2, 5, 3}, 3, 0.01),
+                     group_reference(2, 3, 3, 0.01)));
+  rows.push_back(row("group_norm", "a matrix", grouped({3, 8}, 2), group_reference(3, 8, 2)));
+  for (CheckRow& each : rows) {
+    if (each.op == "group_norm") each.f32_absolute = 1e-5, each.gradient_absolute = 1e-7;
+  }
+  rows.push_back(timed("group_norm", grouped({8, 16, 16, 32}, 8)));
+}
+
 Build unit_length(Shape shape) {
   return [=](CheckCase& c) -> CheckApply {
     auto x = c.leaf(shape, CheckFill{-2, 2});
@@ -130,6 +174,7 @@ std::vector<CheckRow> normalize_rows() {
   rows.push_back(row("layer_norm", "a matrix", layered({3, 5}), layer_reference(5)));
   rows.push_back(row("layer_norm", "sequences", layered({2, 3, 4}), layer_reference(4)));
   rows.push_back(timed("layer_norm", layered({700, 100})));
+  group_norm_rows(rows);
   rows.push_back(row("l2_normalize", "a matrix", unit_length({3, 5}), unit_reference(5)));
   rows.push_back(row("l2_normalize", "a vector", unit_length({7}), unit_reference(7)));
   rows.push_back(row(

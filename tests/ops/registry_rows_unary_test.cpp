@@ -29,6 +29,7 @@ const Unary kUnaries[] = {
     {"sigmoid", sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, {-5, 5}},
     {"relu", relu, [](double x) { return x > 0 ? x : 0; }, {-2, 2, 0.1}},
     {"gelu", gelu, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, {-3, 3}},
+    {"silu", silu, [](double x) { return x / (1 + std::exp(-x)); }, {-5, 5}},
     {"clamp",
      [](Tape& t, Arg x) { return clamp(t, std::move(x), -0.5, 0.75); },
      [](double x) { return std::min(std::max(x, -0.5), 0.75); },
@@ -115,6 +116,15 @@ std::vector<CheckRow> unary_rows() {
       },
       [](const CheckNumbers&) {
         return CheckNumbers{{0, 1}};
+      }));
+  rows.push_back(row(
+      "silu", "saturated",
+      [](CheckCase& c) -> CheckApply {
+        auto x = c.input({3}, {-800, 0, 800});
+        return [=](Tape& t) { return silu(t, x(t)); };
+      },
+      [](const CheckNumbers&) {
+        return CheckNumbers{{0, 0, 800}};
       }));
   return rows;
 }
