@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
+
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string_view>
 #include <unordered_map>
@@ -347,6 +349,14 @@ const char* refusal() {
   return answer;
 }
 
+const char* version() {
+  static const std::string text = [] {
+    const dnnl_version_t* v = dnnl_version();
+    return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+  }();
+  return text.c_str();
+}
+
 const char* isa_name() { return has_avx512() ? "avx512_core" : refusal() ? "older than avx2" : "avx2"; }
 
 bool is_amd() {
@@ -428,6 +438,7 @@ void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, s
 namespace reprise::onednn {
 
 const char* refusal() { return "this build is without oneDNN"; }
+const char* version() { return "not built in"; }
 const char* isa_name() { return "none"; }
 bool has_avx512() { return false; }
 bool is_amd() { return false; }

@@ -18,6 +18,8 @@ enum class ConvAlgorithm : std::uint8_t { direct, winograd };
 const char* refusal();
 /// The instruction set that oneDNN uses on this machine: "avx512_core", ...; "none" when not built in.
 const char* isa_name();
+/// "2.6.0"; "not built in" without it.
+const char* version();
 bool has_avx512();
 /// Whether the processor is AMD's.
 bool is_amd();

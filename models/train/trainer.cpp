@@ -172,7 +172,10 @@ const Batch& TrainingRun::next_batch() {
 }
 
 Forward TrainingRun::run_forward(const Batch& batch) {
-  tape_.follow(&planner_.schedule(session_.model->host_state()));
+  {
+    TraceStage stage(reports_.tracer(), "schedule");
+    tape_.follow(&planner_.schedule(session_.model->host_state()));
+  }
   TraceStage stage(reports_.tracer(), "forward");
   return session_.model->forward(tape_, batch, marks_);
 }

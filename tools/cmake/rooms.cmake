@@ -26,6 +26,24 @@ function(reprise_room_private name)
   endif()
 endfunction()
 
+# What `reprise doctor` says of the build.
+function(reprise_build_facts)
+  list(JOIN cxx_flags " " flags)
+  set(options "OpenMP ${REPRISE_OPENMP}, oneDNN ${REPRISE_ONEDNN}, CUDA ${REPRISE_CUDA}")
+  if(REPRISE_SANITIZE)
+    string(APPEND options ", sanitizer ${REPRISE_SANITIZE}")
+  endif()
+  set(cuda "none")
+  if(REPRISE_CUDA)
+    set(cuda "${CUDAToolkit_VERSION}, for architectures ${CMAKE_CUDA_ARCHITECTURES}")
+    string(REPLACE ";" " and " cuda "${cuda}")
+  endif()
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/tools/doctor/program.cpp" "${PROJECT_SOURCE_DIR}/tools/doctor/machine.cpp"
+    APPEND PROPERTY COMPILE_DEFINITIONS REPRISE_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
+    REPRISE_BUILD_FLAGS="${CMAKE_CXX_FLAGS_RELEASE} ${flags}" REPRISE_BUILD_OPTIONS="${options}"
+    REPRISE_BUILD_CUDA="${cuda}")
+endfunction()
+
 # The program: tools/main.cpp, and the rest of tools/ as a library that tests can link.
 function(reprise_program)
   set(main "${PROJECT_SOURCE_DIR}/tools/main.cpp")
@@ -39,6 +57,7 @@ function(reprise_program)
     add_library(reprise_tools INTERFACE)
     target_link_libraries(reprise_tools INTERFACE reprise_models CLI11::CLI11)
   endif()
+  reprise_build_facts()
   if(TARGET reprise_cuda)
     target_link_libraries(reprise_tools INTERFACE reprise_cuda)
   endif()

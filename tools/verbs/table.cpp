@@ -14,7 +14,11 @@
   verb(conform)             \
   verb(ops)                 \
   verb(plot)                \
-  verb(bench)
+  verb(compare)             \
+  verb(export)              \
+  verb(bench)               \
+  verb(doctor)              \
+  verb(completion)
 // clang-format on
 
 namespace reprise {

@@ -1,0 +1,236 @@
+// `reprise compare`: what differs between the configurations of runs, and their figures side by side.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "core/error.h"
+#include "models/run/run_folder.h"
+#include "models/run/summary_table.h"
+#include "models/train/run_reports.h"
+#include "tools/cli/verb.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kHelp =
+    R"(Prints, for the runs in the folders given, a column each: the keys of their configurations that differ, what each run
+came to (from summary.json), and the metrics at steps that they all have. A run that has not ended yet shows "-" where the
+end is spoken of. Runs of equal parameters are named: their training was the same, bit for bit.
+
+Examples:
+  reprise compare runs/retain runs/region
+  reprise compare runs/* --json)";
+
+struct Options {
+  std::vector<std::string> runs;
+  int rows = 8;
+  bool json = false;
+};
+
+struct Run {
+  std::string name;
+  Json settings, summary;               // null where there is none
+  std::map<std::int64_t, Json> metrics;  // by step
+};
+
+using Rows = std::vector<std::vector<std::string>>;
+
+Json read_json(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return nullptr;
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  Json value = Json::parse(text.str(), nullptr, false);
+  if (!value.is_object()) fail(ErrorKind::user, "[compare] expected a JSON object in {}, got something else", path.string());
+  return value;
+}
+
+/// A line cut short by a killed process, or one that is being written, is left out.
+std::map<std::int64_t, Json> read_metrics(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::map<std::int64_t, Json> lines;
+  for (std::string line; std::getline(in, line);) {
+    Json value = Json::parse(line, nullptr, false);
+    if (value.is_object() && value.contains("step") && value["step"].is_number_integer()) {
+      lines[value["step"].get<std::int64_t>()] = value;
+    }
+  }
+  return lines;
+}
+
+Run read_run(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    fail(ErrorKind::user, "[compare] expected the folder of a run, got {}: {}", folder,
+         fs::exists(folder, error) ? "it is no folder" : "it does not exist");
+  }
+  Run run;
+  fs::path plain = fs::path(folder).lexically_normal();
+  run.name = (plain.has_filename() ? plain : plain.parent_path()).string();
+  run.settings = flat_settings(RunFolder::read_config(folder));
+  run.summary = read_json(fs::path(folder) / "summary.json");
+  run.metrics = read_metrics(fs::path(folder) / "metrics.jsonl");
+  return run;
+}
+
+/// Names in which the runs differ: without the folders that all of them lie in.
+void shorten_names(std::vector<Run>& runs) {
+  std::vector<std::string> short_names;
+  for (const Run& run : runs) short_names.push_back(fs::path(run.name).filename().string());
+  std::vector<std::string> sorted = short_names;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return;
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = short_names[i];
+}
+
+std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : json_line(value); }
+
+std::vector<std::string> heading(const std::vector<Run>& runs, const std::string& first) {
+  std::vector<std::string> row{first};
+  for (const Run& run : runs) row.push_back(run.name);
+  return row;
+}
+
+/// All keys, in the order in which the runs have them.
+std::vector<std::string> all_keys(const std::vector<Run>& runs) {
+  std::vector<std::string> keys;
+  for (const Run& run : runs) {
+    for (const auto& [key, value] : run.settings.items()) {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+Rows differences(const std::vector<Run>& runs) {
+  Rows rows;
+  for (const std::string& key : all_keys(runs)) {
+    std::vector<std::string> row{key};
+    for (const Run& run : runs) row.push_back(run.settings.contains(key) ? text_of(run.settings[key]) : "(no such key)");
+    if (std::any_of(row.begin() + 2, row.end(), [&](const std::string& cell) { return cell != row[1]; })) rows.push_back(row);
+  }
+  return rows;
+}
+
+Rows results(const std::vector<Run>& runs) {
+  Rows rows;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    for (const auto& [name, text] : summary_rows(runs[r].summary.is_null() ? Json::object() : runs[r].summary)) {
+      auto row = std::find_if(rows.begin(), rows.end(), [&, &name = name](const auto& cells) { return cells[0] == name; });
+      if (row == rows.end()) {
+        rows.emplace_back(runs.size() + 1, "-");
+        row = rows.end() - 1;
+        row->front() = name;
+      }
+      (*row)[r + 1] = text;
+    }
+  }
+  return rows;
+}
+
+/// Up to `most` steps that all runs have a line of, evenly spread, the last one among them.
+std::vector<std::int64_t> common_steps(const std::vector<Run>& runs, int most) {
+  std::vector<std::int64_t> steps, chosen;
+  for (const auto& [step, line] : runs.front().metrics) {
+    bool all = std::all_of(runs.begin(), runs.end(), [&, step = step](const Run& run) { return run.metrics.contains(step); });
+    if (all) steps.push_back(step);
+  }
+  auto count = static_cast<int>(steps.size());
+  for (int i = 1; i <= std::min(most, count); ++i) {
+    chosen.push_back(steps[static_cast<std::size_t>(static_cast<std::int64_t>(i) * count / std::min(most, count) - 1)]);
+  }
+  return chosen;
+}
+
+Rows metric_rows(const std::vector<Run>& runs, const char* key, int most) {
+  Rows rows;
+  bool any = false;
+  for (std::int64_t step : common_steps(runs, most)) {
+    std::vector<std::string> row{fmt::format("  step {}", step)};
+    for (const Run& run : runs) {
+      const Json& line = run.metrics.at(step);
+      bool has = line.contains(key) && line[key].is_number();
+      any = any || has;
+      row.push_back(has ? fmt::format("{:.5g}", line[key].get<double>()) : "-");
+    }
+    rows.push_back(row);
+  }
+  return any ? rows : Rows{};
+}
+
+/// Groups of runs that ended with the same parameters.
+std::vector<std::string> equal_runs(const std::vector<Run>& runs) {
+  std::map<std::string, std::vector<std::string>> by_hash;
+  for (const Run& run : runs) {
+    Json hash = run.summary.is_object() ? run.summary.value(Json::json_pointer("/hash/parameters"), Json()) : Json();
+    if (hash.is_string()) by_hash[hash.get<std::string>()].push_back(run.name);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [hash, names] : by_hash) {
+    if (names.size() < 2) continue;
+    std::string joined;
+    for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
+    texts.push_back(fmt::format("the same parameters, bit for bit: {}", joined));
+  }
+  return texts;
+}
+
+void print_part(const std::vector<Run>& runs, const std::string& title, const Rows& rows, const char* none) {
+  if (rows.empty()) {
+    if (none) std::printf("%s\n\n", none);
+    return;
+  }
+  Rows table{heading(runs, title)};
+  table.insert(table.end(), rows.begin(), rows.end());
+  std::printf("%s\n", text_table(table).c_str());
+}
+
+Json as_json(const std::vector<Run>& runs, int rows) {
+  Json all = {{"runs", Json::array()}, {"differing_keys", Json::array()}, {"steps", common_steps(runs, rows)}};
+  for (const auto& row : differences(runs)) all["differing_keys"].push_back(row[0]);
+  for (const Run& run : runs) {
+    Json metrics = Json::array();
+    for (std::int64_t step : common_steps(runs, rows)) metrics.push_back(run.metrics.at(step));
+    all["runs"].push_back({{"name", run.name}, {"config", run.settings}, {"summary", run.summary}, {"metrics", metrics}});
+  }
+  return all;
+}
+
+int compare(const Options& options) {
+  if (options.runs.size() < 2) fail(ErrorKind::user, "[compare] expected two runs or more, got one");
+  std::vector<Run> runs;
+  for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
+  shorten_names(runs);
+  if (options.json) {
+    std::fputs(json_pretty(as_json(runs, options.rows)).c_str(), stdout);
+    return 0;
+  }
+  print_part(runs, "configuration", differences(runs), "configuration: the same");
+  print_part(runs, "result", results(runs), nullptr);
+  for (const char* key : {"loss", "accuracy"}) print_part(runs, key, metric_rows(runs, key, options.rows), nullptr);
+  for (const std::string& text : equal_runs(runs)) std::printf("%s\n", text.c_str());
+  return 0;
+}
+
+}  // namespace
+
+Verb compare_verb() {
+  return {"compare", "configurations and figures of several runs side by side", kHelp, [](Command& app) -> VerbAction {
+            auto options = std::make_shared<Options>();
+            app.add_option("run", options->runs, "the folders of two runs or more").option_text("RUN RUN...").required();
+            app.add_option("--rows", options->rows, "how many steps to show (8)").option_text("N").range(1, 10000);
+            app.add_flag("--json", options->json, "as JSON");
+            return [options] { return compare(*options); };
+          }};
+}
+
+}  // namespace reprise
