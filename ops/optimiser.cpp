@@ -20,6 +20,7 @@ struct Range {
   std::byte* at[kPointers] = {};
   std::int64_t count = 0;
   bool decay = true;
+  double ratio = 1;  // LARS: factor on the update
 };
 
 // The ranges of one step, by dtype. Capacity is kept between steps, so that a step does not allocate.
@@ -41,7 +42,7 @@ struct Work {
   }
 
   static bool touches(const Range& before, const Range& after, std::int64_t item) {
-    if (before.decay != after.decay) return false;
+    if (before.decay != after.decay || before.ratio != after.ratio) return false;
     for (int i = 0; i < kPointers; ++i) {
       if ((before.at[i] == nullptr) != (after.at[i] == nullptr)) return false;
       if (before.at[i] && before.at[i] + before.count * item != after.at[i]) return false;
@@ -126,9 +127,10 @@ std::byte* write_door(const Tensor& tensor, const char* who) {
 }
 
 // Calls run<T>() for each dtype that occurs, with the ranges of the slots of that dtype. Everything is announced
-// before the first loop.
+// before the first loop. `ratios`, if there are any: one for each slot.
 template <class Run>
-void over_slots(const char* who, std::span<const OptimiserSlot> slots, const Needs& needs, Run&& run) {
+void over_slots(const char* who, std::span<const OptimiserSlot> slots, const Needs& needs, Run&& run,
+                std::span<const double> ratios = {}) {
   check_slots(who, slots, needs);
   for (const OptimiserSlot& slot : slots) {
     if (is_idle(slot)) continue;
@@ -141,7 +143,8 @@ void over_slots(const char* who, std::span<const OptimiserSlot> slots, const Nee
   for (DType dtype : {DType::f32, DType::f64}) {
     Work& ready = work();
     ready.start();
-    for (const OptimiserSlot& slot : slots) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const OptimiserSlot& slot = slots[i];
       const Leaf& leaf = *slot.parameter;
       if (is_idle(slot) || leaf.data.dtype() != dtype) continue;
       Range range;
@@ -152,6 +155,7 @@ void over_slots(const char* who, std::span<const OptimiserSlot> slots, const Nee
       if (slot.average.defined()) range.at[kAverage] = slot.average.view().data;
       range.count = leaf.data.size();
       range.decay = slot.decay;
+      if (!ratios.empty()) range.ratio = ratios[i];
       ready.add(range, size_of(dtype));
     }
     if (!ready.ranges.empty()) dispatch_float(dtype, [&]<class T>() { run.template operator()<T>(ready); });
@@ -286,8 +290,63 @@ void ema_step(std::span<const EmaSlot> slots, double keep) {
   }
 }
 
-double gradient_norm(std::span<const OptimiserSlot> slots) {
+namespace {
+
+// The sum of f(i)^2 over n elements: in T within a block, in double over the blocks in order.
+template <class T, class F>
+double sum_of_squares(std::int64_t n, const F& f) {
   static thread_local std::vector<double> partial;
+  partial.resize(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
+  parallel_blocks(n, kBlock, [&, sums = partial.data()](std::int64_t begin, std::int64_t end) {
+    sums[begin / kBlock] =
+        static_cast<double>(row_sum<T>(end - begin, [&](std::int64_t i) { return f(begin + i) * f(begin + i); }));
+  });
+  double total = 0;
+  for (double sum : partial) total += sum;
+  return total;
+}
+
+double lars_ratio(const OptimiserSlot& slot, const LarsOptions& o) {
+  if (!slot.decay || is_idle(slot)) return 1;
+  const Tensor &parameter = slot.parameter->data, &gradient = slot.parameter->grad;
+  read_door(parameter);
+  read_door(gradient);
+  return dispatch_float(parameter.dtype(), [&]<class T>() {
+    const T *p = parameter.view().as<T>(), *g = gradient.view().as<T>();
+    T scale = static_cast<T>(o.gradient_scale), decay = static_cast<T>(o.weight_decay);
+    double length = std::sqrt(sum_of_squares<T>(parameter.size(), [&](std::int64_t i) { return p[i]; }));
+    double update =
+        std::sqrt(sum_of_squares<T>(parameter.size(), [&](std::int64_t i) { return g[i] * scale + decay * p[i]; }));
+    return length > 0 && update > 0 ? o.trust * length / update : 1.0;
+  });
+}
+
+}  // namespace
+
+void lars_step(std::span<const OptimiserSlot> slots, const LarsOptions& o) {
+  static thread_local std::vector<double> ratios;
+  check_slots("lars", slots, {.momentum = true});
+  ratios.clear();
+  for (const OptimiserSlot& slot : slots) ratios.push_back(lars_ratio(slot, o));
+  auto loop = [&]<class T>(Work& ready) {
+    T lr = static_cast<T>(o.lr), momentum = static_cast<T>(o.momentum), scale = static_cast<T>(o.gradient_scale);
+    ready.run([&](const Range& range, std::int64_t begin, std::int64_t end, std::int64_t) {
+      T decay = static_cast<T>(range.decay ? o.weight_decay : 0.0), ratio = static_cast<T>(range.ratio);
+      T *p = pointer<T>(range, kParameter, begin), *v = pointer<T>(range, kMomentum, begin);
+      const T* g = pointer<T>(range, kGradient, begin);
+#pragma omp simd
+      for (std::int64_t i = 0; i < end - begin; ++i) {
+        v[i] = momentum * v[i] + (g[i] * scale + decay * p[i]) * ratio;
+        p[i] -= lr * v[i];
+      }
+      if (T* average = pointer<T>(range, kAverage, begin))
+        follow<T>(average, p, end - begin, static_cast<T>(1 - o.average_keep));
+    });
+  };
+  over_slots("lars", slots, {.momentum = true}, loop, ratios);
+}
+
+double gradient_norm(std::span<const OptimiserSlot> slots) {
   double total = 0;
   // Each parameter by itself, so that the order of the sum does not depend on where gradients lie.
   for (const OptimiserSlot& slot : slots) {
@@ -296,16 +355,10 @@ double gradient_norm(std::span<const OptimiserSlot> slots) {
     if (!gradient.contiguous())
       fail(ErrorKind::user, "[gradient_norm] expected contiguous gradients, got that of '{}'", slot.parameter->name);
     read_door(gradient);
-    std::int64_t n = gradient.size();
-    partial.resize(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
     dispatch_float(gradient.dtype(), [&]<class T>() {
       const T* g = gradient.view().as<T>();
-      parallel_blocks(n, kBlock, [&, sums = partial.data()](std::int64_t begin, std::int64_t end) {
-        sums[begin / kBlock] =
-            static_cast<double>(row_sum<T>(end - begin, [&](std::int64_t i) { return g[begin + i] * g[begin + i]; }));
-      });
+      total += sum_of_squares<T>(gradient.size(), [&](std::int64_t i) { return g[i]; });
     });
-    for (double sum : partial) total += sum;
   }
   return std::sqrt(total);
 }

@@ -1,8 +1,8 @@
 // Optimisers as fused loops over slabs: one pass over parameters, gradients and state per step. They are host code:
 // each storage's write is announced before the first byte changes, then one parallel loop runs over all ranges.
 //
-// Neighbours that touch in memory are merged into one range. Every element depends on itself only, so the bits depend
-// neither on the merging nor on the threads. f32 and f64; gradients and state have the parameter's dtype.
+// Neighbours that touch in memory are merged into one range. An element depends on itself (with LARS also on two lengths,
+// summed in a fixed order), so the bits depend neither on the merging nor on the threads. f32 and f64; gradients and state have the parameter's dtype.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ namespace reprise {
 /// as PyTorch skips a parameter without gradient.
 struct OptimiserSlot {
   LeafRef parameter;
-  Tensor momentum;  // SGD: velocity; AdamW: first moment. Zero before the first step
+  Tensor momentum;  // SGD, LARS: velocity; AdamW: first moment. Zero before the first step
   Tensor second;    // AdamW: second moment. Zero before the first step
   Tensor average;   // when defined: moved towards the new parameter in the same pass, by average_keep
   bool decay = true;
@@ -47,6 +47,20 @@ struct AdamwOptions {
 
 /// AdamW (Loshchilov and Hutter, 2019), decoupled decay, as PyTorch computes it.
 void adamw_step(std::span<const OptimiserSlot> slots, const AdamwOptions& options);
+
+struct LarsOptions {
+  double lr = 0.1;
+  double momentum = 0.9;
+  double weight_decay = 0.0;
+  double trust = 1e-3;  // length of a parameter's step before lr, as a share of the parameter's own length
+  double gradient_scale = 1.0;
+  double average_keep = 0.999;
+};
+
+/// LARS (You, Gitman and Ginsburg, 2017) with the ratio taken of the whole update, as contrastive training uses it:
+/// d = g + decay * p; d *= trust * |p| / |d| where both lengths are above 0; v = momentum * v + d; p -= lr * v.
+/// A slot without decay is stepped by plain momentum: neither decay nor ratio. Errors as sgd_step.
+void lars_step(std::span<const OptimiserSlot> slots, const LarsOptions& options);
 
 /// One average and what it follows.
 struct EmaSlot {

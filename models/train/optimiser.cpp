@@ -2,21 +2,28 @@
 
 namespace reprise {
 
+Optimiser::Rule Optimiser::rule_of(const Config& config) {
+  const std::string& name = config.get_string("train.optimiser");
+  return name == "adamw" ? Rule::adamw : name == "lars" ? Rule::lars : Rule::sgd;
+}
+
 Optimiser::Optimiser(const Config& config, TrainableModel& model, Memory& memory)
-    : adamw_(config.get_string("train.optimiser") == "adamw"),
+    : rule_(rule_of(config)),
       momentum_(config.get_real("train.momentum")),
       weight_decay_(config.get_real("train.weight_decay")),
+      trust_(config.get_real("train.trust")),
       clip_norm_(config.get_real("train.clip_norm")),
       average_keep_(model.average_keep()),
       nesterov_(config.get_bool("train.nesterov")) {
-  if (!adamw_ && nesterov_ && momentum_ == 0) {
+  if (rule_ == Rule::lars && nesterov_) throw config.error_at("train.nesterov", "lars has no such form");
+  if (rule_ == Rule::sgd && nesterov_ && momentum_ == 0) {
     throw config.error_at("train.nesterov", "expected a train.momentum above 0 for Nesterov's form");
   }
   adamw_options_.beta1 = config.get_real("train.beta1");
   adamw_options_.beta2 = config.get_real("train.beta2");
   adamw_options_.eps = config.get_real("train.epsilon");
   ParameterSet& set = model.parameters();
-  auto state = set.allocate_like(memory, adamw_ ? 2 : momentum_ > 0 ? 1 : 0);
+  auto state = set.allocate_like(memory, rule_ == Rule::adamw ? 2 : rule_ == Rule::lars || momentum_ > 0 ? 1 : 0);
   bool decay_all = config.get_bool("train.decay_norm_and_bias");
   for (std::size_t i = 0; i < set.parameters().size(); ++i) {
     const Parameter& parameter = *set.parameters()[i];
@@ -39,7 +46,7 @@ double Optimiser::step(std::int64_t step, double lr, std::int64_t micro_batches)
     norm = gradient_norm(slots_) * scale;
     scale *= clip_scale(norm, clip_norm_);
   }
-  if (adamw_) {
+  if (rule_ == Rule::adamw) {
     AdamwOptions options = adamw_options_;
     options.lr = lr;
     options.weight_decay = weight_decay_;
@@ -47,6 +54,13 @@ double Optimiser::step(std::int64_t step, double lr, std::int64_t micro_batches)
     options.gradient_scale = scale;
     options.average_keep = average_keep_;
     adamw_step(slots_, options);
+  } else if (rule_ == Rule::lars) {
+    lars_step(slots_, {.lr = lr,
+                       .momentum = momentum_,
+                       .weight_decay = weight_decay_,
+                       .trust = trust_,
+                       .gradient_scale = scale,
+                       .average_keep = average_keep_});
   } else {
     sgd_step(slots_, {.lr = lr,
                       .momentum = momentum_,

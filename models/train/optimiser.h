@@ -25,8 +25,11 @@ class Optimiser {
   void list(std::vector<NamedTensor>& out) const;
 
  private:
-  bool adamw_;
-  double momentum_, weight_decay_, clip_norm_, average_keep_;
+  enum class Rule { sgd, adamw, lars };
+  static Rule rule_of(const Config& config);
+
+  Rule rule_;
+  double momentum_, weight_decay_, trust_, clip_norm_, average_keep_;
   bool nesterov_;
   AdamwOptions adamw_options_;
   std::vector<OptimiserSlot> slots_;

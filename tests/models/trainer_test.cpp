@@ -16,6 +16,7 @@ TEST(Trainer, MethodsGiveTheSameBytesAndTheControlDoesNot) {
       {},
       {"model.losses=2", "train.accumulate=2", "model.dropout=0.25"},
       {"model.queue.layout=shift", "train.optimiser=adamw", "train.clip_norm=0.5"},
+      {"train.optimiser=lars", "train.trust=0.01", "train.lr=1"},
       {"recompute.segments=stages", "train.nesterov=true"},
   };
   for (const auto& variant : variants) {

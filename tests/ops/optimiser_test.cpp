@@ -84,6 +84,44 @@ TEST(Adamw, FollowsThePublishedRule) {
     EXPECT_LT(testing::relative_error(s.slots[k].parameter->data.to_doubles(), p[k]), 1e-12);
 }
 
+TEST(Lars, FollowsThePlainFormula) {
+  Slots s(DType::f64);
+  LarsOptions o{.lr = 0.3, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.02, .gradient_scale = 0.5};
+  for (OptimiserSlot& slot : s.slots) {
+    std::vector<double> p = slot.parameter->data.to_doubles(), g = slot.parameter->grad.to_doubles(), v(p.size(), 0.0);
+    for (int step = 0; step < 3; ++step) {
+      double length = 0, update = 0, ratio = 1;
+      std::vector<double> d(p.size());
+      for (std::size_t i = 0; i < p.size(); ++i) {
+        d[i] = 0.5 * g[i] + (slot.decay ? 0.01 : 0.0) * p[i];
+        length += p[i] * p[i], update += d[i] * d[i];
+      }
+      if (slot.decay) ratio = 0.02 * std::sqrt(length) / std::sqrt(update);
+      for (std::size_t i = 0; i < p.size(); ++i) {
+        v[i] = 0.9 * v[i] + ratio * d[i];
+        p[i] -= 0.3 * v[i];
+      }
+      lars_step(std::span(&slot, 1), o);
+    }
+    EXPECT_LT(testing::relative_error(slot.parameter->data.to_doubles(), p), 1e-13);
+    EXPECT_LT(testing::relative_error(slot.momentum.to_doubles(), v), 1e-13);
+  }
+}
+
+TEST(Lars, AParameterOrUpdateOfZerosTakesAPlainStep) {
+  Bench bench(DType::f64);
+  OptimiserSlot slot;
+  slot.parameter = bench.leaf({2, 2}, std::vector<double>(4, 0.0));
+  slot.parameter->grad = bench.tensor({2, 2}, {1, 2, 3, 4});
+  slot.parameter->grad_empty = false;
+  slot.momentum = bench.tensor({2, 2}, std::vector<double>(4, 0.0));
+  lars_step(std::span(&slot, 1), {.lr = 0.5});
+  EXPECT_EQ(slot.parameter->data.to_doubles(), (std::vector<double>{-0.5, -1, -1.5, -2}));
+  slot.parameter->grad = bench.tensor({2, 2}, std::vector<double>(4, 0.0));
+  lars_step(std::span(&slot, 1), {.lr = 0.5, .momentum = 0});
+  EXPECT_EQ(slot.parameter->data.to_doubles(), (std::vector<double>{-0.5, -1, -1.5, -2}));
+}
+
 TEST(Optimiser, AverageMovesTowardsTheNewParameterInTheSamePass) {
   Slots fused(DType::f32, true), apart(DType::f32, true);
   SgdOptions o{.lr = 0.1, .momentum = 0.9, .average_keep = 0.99};
@@ -105,6 +143,7 @@ TEST(Optimiser, BitsDoNotDependOnThreadsNorOnNeighboursInASlab) {
     Slots s(DType::f32);
     sgd_step(s.slots, {.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-3});
     adamw_step(s.slots, {});
+    lars_step(s.slots, {.weight_decay = 1e-3});
     return s.bits();
   };
   std::string together = bits(1);
@@ -113,6 +152,7 @@ TEST(Optimiser, BitsDoNotDependOnThreadsNorOnNeighboursInASlab) {
   Slots s(DType::f32);
   for (OptimiserSlot& slot : s.slots) sgd_step(std::span(&slot, 1), {.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-3});
   for (OptimiserSlot& slot : s.slots) adamw_step(std::span(&slot, 1), {});
+  for (OptimiserSlot& slot : s.slots) lars_step(std::span(&slot, 1), {.weight_decay = 1e-3});
   EXPECT_EQ(together, s.bits());
 }
 
