@@ -1,0 +1,234 @@
+// `reprise export`, `compare`, `doctor` and `completion` as a person meets them; what they write is read back by the
+// programs that it is meant for, where those are installed.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/program.h"
+
+namespace reprise {
+namespace {
+
+using namespace reprise::testing;  // NOLINT
+
+namespace fs = std::filesystem;
+
+std::string python() {
+  const char* named = std::getenv("REPRISE_PYTHON");
+  return named ? named : "python3";
+}
+
+bool has(const std::string& command) { return run_shell(command + " >/dev/null 2>&1").code == 0; }
+
+class Adoption : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("reprise_adoption_" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    std::ofstream(folder_ / "tiny.yaml") << R"(threads: 1
+model: {type: dense_queue, encoder: {widths: [4, 8], blocks: 1}, projection: {hidden: 8, out: 4}, queue: {size: 32}}
+data: {limit: 64, prefetch: 1, synthetic: {train: 100, test: 100}}
+train: {epochs: 2, batch: 16, warmup_steps: 2, log_every: 2}
+probe: {epochs: 0}
+recompute: {segments: blocks}
+)";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return shell_word((folder_ / name).string()); }
+  Outcome train(const std::string& run, const std::string& overrides = "") const {
+    return reprise("train " + path("tiny.yaml") + " --quiet run.dir=" + path(run) + " " + overrides);
+  }
+  /// Runs a script with the folder as its argument.
+  Outcome script(const std::string& text, const std::string& arguments = "") const {
+    std::ofstream(folder_ / "check.py") << text;
+    return run_shell(python() + " " + path("check.py") + " " + shell_word(folder_.string()) + " " + arguments + " 2>&1");
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Adoption, NumPyOpensAnExportedCheckpoint) {
+  ASSERT_EQ(train("run").code, 0);
+  Outcome stored = reprise("export " + path("run") + " --npz");
+  EXPECT_EQ(stored.code, 0) << stored.text;
+  EXPECT_PRED2(contains, stored.text, "checkpoint.npz: ");
+  Outcome deflated = reprise("export " + path("run") + " --npz --compress --model-only -o " + path("small.npz"));
+  EXPECT_EQ(deflated.code, 0) << deflated.text;
+  EXPECT_LT(fs::file_size(folder_ / "small.npz"), fs::file_size(folder_ / "run" / "checkpoint.npz"));
+  Outcome again = reprise("export " + path("run") + "/checkpoint.safetensors --npz -o " + path("again.npz"));
+  EXPECT_EQ(again.code, 0) << again.text;
+  EXPECT_EQ(run_shell("cmp " + path("again.npz") + " " + path("run/checkpoint.npz")).code, 0) << "the same bytes each time";
+  if (!has(python() + " -c 'import numpy'")) GTEST_SKIP() << python() << " has no package numpy";
+  Outcome read = script(R"(
+import json, struct, sys, zipfile
+import numpy as np
+d = sys.argv[1]
+data = open(d + '/run/checkpoint.safetensors', 'rb').read()
+n, = struct.unpack('<Q', data[:8])
+header = json.loads(data[8:8 + n]); header.pop('__metadata__')
+whole, small = np.load(d + '/run/checkpoint.npz'), np.load(d + '/small.npz')
+assert sorted(whole.files) == sorted(header), (whole.files, sorted(header))
+assert sorted(small.files) == sorted(k for k in header if not k.startswith('optimiser.'))
+for name, t in header.items():
+    lo, hi = t['data_offsets']
+    a = whole[name]
+    assert a.shape == tuple(t['shape']) and a.dtype == {'F32': np.float32, 'I64': np.int64}[t['dtype']], name
+    assert a.tobytes() == data[8 + n + lo:8 + n + hi], name
+    if name in small.files: assert (small[name] == a).all(), name
+assert whole['backbone.layer2.0.conv1.weight'].shape == (8, 4, 3, 3)
+assert zipfile.ZipFile(d + '/small.npz').testzip() is None
+)");
+  EXPECT_EQ(read.code, 0) << read.text;
+}
+
+TEST_F(Adoption, ExportNamesMistakes) {
+  ASSERT_EQ(train("run", "train.max_steps=1").code, 0);
+  fs::create_directories(folder_ / "empty");
+  struct Mistake {
+    std::string arguments, says;
+    int code = 2;
+  };
+  for (const Mistake& mistake : std::vector<Mistake>{
+           {path("run"), "--npz"},
+           {path("nothing") + " --npz", "does not exist"},
+           {path("empty") + " --npz", "has none yet"},
+           {path("tiny.yaml") + " --npz -o " + path("x"), "tiny.yaml"},
+           {path("run/checkpoint.safetensors") + " --npz -o " + path("run/checkpoint.safetensors"), "is the checkpoint"},
+           {path("run") + " --npz -o " + path("nowhere/x.npz"), "nowhere", 1}}) {
+    Outcome outcome = reprise("export " + mistake.arguments);
+    EXPECT_EQ(outcome.code, mistake.code) << mistake.arguments << "\n" << outcome.text;
+    EXPECT_PRED2(contains, outcome.text, mistake.says);
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "x"));
+}
+
+TEST_F(Adoption, WeightsFromPythonBecomeInitialValues) {
+  if (!has(python() + " -c ''")) GTEST_SKIP() << "no " << python();
+  ASSERT_EQ(train("like", "train.max_steps=1").code, 0);
+  // An encoder as PyTorch names it: every value is told by its name and place.
+  Outcome made = script(R"(
+import json, struct, sys
+sys.path.insert(0, sys.argv[2])
+import from_torch as f
+d = sys.argv[1]
+names = {'backbone.stem.': 'module.conv1.', 'backbone.stem_bn.': 'module.bn1.', 'backbone.layer': 'module.layer'}
+weights = {}
+for name, (dtype, shape, data) in f.read_safetensors(d + '/like/checkpoint.safetensors').items():
+    for ours, theirs in names.items():
+        if name.startswith(ours):
+            weights[name.replace(ours, theirs).replace('.short.', '.downsample.')] = (
+                dtype, shape, struct.pack(f'<{len(data) // 4}f', *[0.5 + i / 1024 for i in range(len(data) // 4)]))
+f.write_safetensors(d + '/weights.safetensors', weights)
+try:
+    import torch
+except ImportError:
+    sys.exit()
+torch.save({k: torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(shape) for k, (_, shape, data) in weights.items()},
+           d + '/weights.pt')
+)",
+                        shell_word(REPRISE_SOURCE_DIR "/tools"));
+  ASSERT_EQ(made.code, 0) << made.text;
+  std::string convert = python() + " -B " + shell_word(REPRISE_SOURCE_DIR "/tools/from_torch.py") + " ";
+  Outcome converted = run_shell(convert + path("weights.safetensors") + " " + path("like/checkpoint.safetensors") + " " + path("init.safetensors") + " 2>&1");
+  ASSERT_EQ(converted.code, 0) << converted.text;
+  if (fs::exists(folder_ / "weights.pt")) {  // PyTorch is there
+    Outcome saved = run_shell(convert + path("weights.pt") + " " + path("like/checkpoint.safetensors") + " " + path("pt.safetensors") + " 2>&1");
+    EXPECT_EQ(saved.code, 0) << saved.text;
+    EXPECT_EQ(run_shell("cmp " + path("pt.safetensors") + " " + path("init.safetensors")).code, 0);
+  }
+  Outcome trained = train("run", "train.max_steps=1 train.lr=0 model.init=" + path("init.safetensors"));
+  ASSERT_EQ(trained.code, 0) << trained.text;
+  Outcome kept = script(R"(
+import struct, sys
+sys.path.insert(0, sys.argv[2])
+import from_torch as f
+run, init = (f.read_safetensors(sys.argv[1] + p) for p in ('/run/checkpoint.safetensors', '/init.safetensors'))
+for name in ('backbone.stem.weight', 'key.backbone.stem.weight', 'backbone.layer2.0.short.0.weight'):
+    assert init[name][2][:8] == struct.pack('<2f', 0.5, 0.5 + 1 / 1024), name
+    # A learning rate of 0 leaves them where they were; the average moves them by a rounding at most.
+    a, b = (struct.unpack(f'<{len(t[name][2]) // 4}f', t[name][2]) for t in (run, init))
+    assert all(abs(x - y) < 1e-6 for x, y in zip(a, b)), name
+)",
+                        shell_word(REPRISE_SOURCE_DIR "/tools"));
+  EXPECT_EQ(kept.code, 0) << kept.text;
+  EXPECT_EQ(train("wide", "model.encoder.widths=[8,8] train.max_steps=1").code, 0);
+  Outcome wrong = run_shell(convert + path("weights.safetensors") + " " + path("wide/checkpoint.safetensors") + " " + path("z") + " 2>&1");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_PRED2(contains, wrong.text, "error: expected backbone.");
+  fs::remove_all(fs::path(REPRISE_SOURCE_DIR) / "tools" / "__pycache__");
+}
+
+TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
+  ASSERT_EQ(train("a").code, 0);
+  ASSERT_EQ(train("b", "recompute.method=region").code, 0);
+  ASSERT_EQ(train("c", "train.lr=0.05 train.max_steps=6").code, 0);
+  Outcome two = reprise("compare " + path("a") + " " + path("b") + "/");
+  EXPECT_EQ(two.code, 0) << two.text;
+  EXPECT_PRED2(contains, two.text, "recompute.method  retain  region");
+  EXPECT_PRED2(contains, two.text, "the same parameters, bit for bit: a, b");
+  EXPECT_FALSE(contains(two.text, "train.lr")) << "keys that are equal are not shown";
+  fs::remove(folder_ / "c" / "summary.json");
+  Outcome three = reprise("compare --rows 2 " + path("a") + " " + path("b") + " " + path("c"));
+  EXPECT_EQ(three.code, 0) << three.text;
+  for (const char* part : {"train.lr ", "  step 2 ", "  step 6 ", "peak memory"}) EXPECT_PRED2(contains, three.text, std::string(part));
+  EXPECT_FALSE(contains(three.text, "step 8")) << "only steps that all runs have";
+  auto json = nlohmann::json::parse(reprise("compare --json " + path("a") + " " + path("b")).text);
+  EXPECT_EQ(json["differing_keys"], nlohmann::json({"recompute.method"}));
+  EXPECT_EQ(json["runs"][0]["metrics"].size(), 4u);
+  EXPECT_EQ(reprise("compare " + path("a")).code, 2);
+  EXPECT_EQ(reprise("compare " + path("a") + " " + path("nothing")).code, 2);
+  EXPECT_EQ(reprise("compare " + path("a") + " " + path("tiny.yaml")).code, 2);
+}
+
+TEST_F(Adoption, ATableEndsTheTraining) {
+  Outcome outcome = reprise("train " + path("tiny.yaml") + " run.dir=" + path("run"));
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* part : {"steps                  8\n", "loss of the last step  ", "images per second      ", "peak memory            ",
+                           "recomputation          retain\n", "summary.json"}) {
+    EXPECT_PRED2(contains, outcome.text, std::string(part));
+  }
+}
+
+TEST_F(Adoption, DoctorSaysWhatAReportNeeds) {
+  Outcome text = reprise("doctor");
+  EXPECT_EQ(text.code, 0) << text.text;
+  for (const char* part : {"compiler", "flags", "oneDNN", "instruction sets", "available", "huge pages", "small: 32x32x3", "toolkit", "notes"}) {
+    EXPECT_PRED2(contains, text.text, std::string(part));
+  }
+  Outcome json = reprise("doctor --json", "2>/dev/null");
+  ASSERT_EQ(json.code, 0);
+  auto all = nlohmann::json::parse(json.text);
+  EXPECT_EQ(all["program"]["version"], "0.1.0");
+  EXPECT_TRUE(all["notes"].is_array());
+}
+
+TEST_F(Adoption, ShellsTakeTheirCompletionScripts) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    Outcome script = reprise(std::string("completion ") + shell);
+    EXPECT_EQ(script.code, 0);
+    for (const char* part : {"train", "completion", "resume", "recompute.method="}) EXPECT_PRED2(contains, script.text, std::string(part));
+    std::ofstream(folder_ / shell) << script.text;
+    if (has(std::string("command -v ") + shell)) EXPECT_EQ(run_shell(std::string(shell) + " -n " + path(shell) + " 2>&1").text, "") << shell;
+  }
+  // What bash would offer after "reprise WORDS... PREFIX".
+  auto offered = [&](const std::string& words, const std::string& prefix, int count) {
+    return run_shell("cd " + shell_word(folder_.string()) + " && bash -c 'source ./bash; COMP_WORDS=(reprise " + words + " " + prefix + "); COMP_CWORD=" +
+                     std::to_string(count) + "; compopt() { :; }; _reprise reprise \"" + prefix + "\"; echo \"${COMPREPLY[@]}\"' 2>&1")
+        .text;
+  };
+  EXPECT_EQ(offered("", "tr", 1), "train\n");
+  EXPECT_EQ(offered("train", "--re", 2), "--resume\n");
+  EXPECT_EQ(offered("train", "train.lr", 2), "train.lr=\n");
+  EXPECT_EQ(offered("train", "ti", 2), "tiny.yaml\n");
+  EXPECT_EQ(offered("export", "train.l", 2), "\n");
+  EXPECT_EQ(reprise("completion tcsh").code, 2);
+}
+
+}  // namespace
+}  // namespace reprise
