@@ -1,4 +1,5 @@
-// Every plan of a small instance, one after the other: the oracle of the solver's tests.
+// Brute force: every plan of a small instance, as an oracle that shares nothing with the solver but the evaluator.
+// Called by tests only; refuses instances with more plans than it is given.
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,7 @@ TEST(Bench, AMistakeExitsTwoAndNamesWhatIsMissing) {
   EXPECT_EQ(reprise_bench("").code, 2);
   Outcome unknown = reprise_bench("speed");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_NE(unknown.text.find("expected ops, step, replay, optim, loader or startup"), std::string::npos)
+  EXPECT_NE(unknown.text.find("expected ops, step, replay, optim, loader, startup or planner"), std::string::npos)
       << unknown.text;
   Outcome scripts = reprise_bench("ops --quick --peer python3 --peers /nonexistent");
   EXPECT_EQ(scripts.code, 2);
