@@ -104,7 +104,7 @@ TEST_F(Disk, AFileThatMayNotGrowEndsTheRunWithItsNameAndNothingHalfWritten) {
   // A limit on the size of files refuses a write as a full disk does, on any machine. The unit is 512 bytes.
   ASSERT_EQ(run_shell(train("run", "train.max_steps=2")).code, 0);
   auto limited = [](const std::string& command) { return run_shell("trap '' XFSZ; ulimit -f 4; " + command); };
-  Outcome resumed = limited(resume("run", "train.max_steps=0"));
+  Outcome resumed = limited(resume("run", "train.max_steps=0 tensorboard=false"));
   EXPECT_EQ(resumed.code, 1) << resumed.text;
   EXPECT_PRED2(contains, resumed.text, "checkpoint-00000003.safetensors: File too large");
   for (const auto& entry : fs::directory_iterator(scratch_ / "run")) {
