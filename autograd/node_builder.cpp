@@ -222,6 +222,7 @@ class Regions final : public RegionContext {
 
 void NodeBuilder::find_regions() {
   Regions context(op_, node_, data_);
+  bool known = !data_.data_dependent;
   scratch_.regions.assign(static_cast<std::size_t>(node_.inputs + node_.updates), Region());
   for (int i = 0; i < node_.inputs + node_.updates; ++i) {
     const OperandRecord& operand = record(i);
@@ -230,6 +231,7 @@ void NodeBuilder::find_regions() {
     if (tensor.storage().is_constant()) continue;
     scratch_.regions[i] = op_.region ? op_.region(context, i) : tensor.region();
   }
+  if (known && data_.data_dependent) preserver_.set_bounding(true);  // until the tape is cleared
 }
 
 bool NodeBuilder::replayable() const {

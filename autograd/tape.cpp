@@ -236,6 +236,7 @@ void Tape::clear() {
   data_.open_segment = kNone;
   data_.constants.clear();
   schedule_ = nullptr;
+  if (data_.data_dependent) preserver.set_bounding(false);
   data_.data_dependent = false;
   if (guard_) guard_->clear();
 }

@@ -88,6 +88,7 @@ struct Preserver::State {
   Allocator* allocator;
   bool guard = false;
   bool unchecked = false;
+  bool bounding = false;
   std::vector<Read> reads;
   std::vector<ReadId> free;
   std::vector<Storage*> open_storages;

@@ -25,6 +25,8 @@ Preserver::~Preserver() {
 void Preserver::set_guard(bool on) { state_->guard = on; }
 void Preserver::set_unchecked(bool on) { state_->unchecked = on; }
 
+void Preserver::set_bounding(bool on) { state_->bounding = on; }
+
 Clock Preserver::version(ReadId read) const { return state_->reads[read].clock; }
 const Region& Preserver::region(ReadId read) const { return state_->reads[read].region; }
 const Writer& Preserver::writer(ReadId read) const { return state_->reads[read].writer; }
@@ -173,8 +175,11 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   std::shared_ptr<State::Copy> copy = s.found.whole().empty() ? nullptr : s.make_copy(storage, writer);
   std::vector<std::unique_ptr<State::Block>> blocks = s.make_blocks(storage, writer);
   s.bind(ledger, std::move(blocks));
+  bool first = true;
   for (ReadId id : s.found.whole()) {
-    s.reads[id].copy = copy;
+    // The real reads may be broken by different writes, each with a copy of its own.
+    s.reads[id].copy = first || !s.bounding ? copy : s.make_copy(storage, writer);
+    first = false;
     s.unlist(ledger, s.reads[id]);
   }
   if (!single) {
@@ -184,6 +189,18 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
     if (single->live.empty()) s.unlist(ledger, *single);
   }
 }
+
+namespace {
+
+/// What the block of a claim is charged where regions bound the real ones: the real reads may part its bytes into as many
+/// blocks as they have subsets, each rounded up, with entries of its own (rows are at least 8 bytes wide).
+std::int64_t bound_of(std::int64_t data_bytes, std::size_t readers) {
+  std::int64_t rows = (data_bytes + 7) / 8;
+  std::int64_t subsets = readers < 32 ? (std::int64_t{1} << readers) - 1 : rows;
+  return round_up_64(data_bytes) + std::min(rows, subsets) * 64 + rows * 8;
+}
+
+}  // namespace
 
 std::shared_ptr<Preserver::State::Copy> Preserver::State::make_copy(Storage& storage, const Writer& writer) {
   auto copy = std::make_shared<Copy>();
@@ -207,7 +224,7 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
     add();
     RowList& rows = blocks.back()->rows;
     rows = list_rows(claim.runs);
-    packed += round_up_64(rows.block_bytes());
+    packed += round_up_64(bounding ? bound_of(rows.data_bytes, claim.readers.size()) : rows.block_bytes());
   }
   if (blocks.empty()) return blocks;
   if (packed >= round_up_64(storage.bytes())) {
@@ -220,7 +237,9 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
   }
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     Block& block = *blocks[i];
-    block.bytes = Storage::create(*allocator, nullptr, block.rows.block_bytes(), Category::preserved);
+    std::int64_t bytes = block.rows.block_bytes();
+    if (bounding) bytes = bound_of(block.rows.data_bytes, found.claims()[i].readers.size());
+    block.bytes = Storage::create(*allocator, nullptr, bytes, Category::preserved);
     if (storage.raw()) pack_rows(block.rows, found.claims()[i].runs, storage.raw(), block.bytes->raw());
   }
   return blocks;

@@ -48,6 +48,10 @@ class Preserver final : public WriteObserver {
   /// Hash every owed region at its read and check it when it is served: catches writers that passed no door.
   void set_guard(bool on);
 
+  /// For dry traces in which regions bound what the real step touches: what is made bounds what the real step makes,
+  /// whose reads may part the bytes of one write, and be broken by different writes, in ways not known yet.
+  void set_bounding(bool on);
+
   /// The negative control: nothing is preserved, and what was overwritten is served as it is now.
   void set_unchecked(bool on);
 

@@ -253,7 +253,8 @@ Plan Planner::describe(const Problem& problem, const std::string& method, const 
     else plan.segments.push_back({"(no nodes)", "retain", false, 0, false, {}, 0, 0, 0, 0, ""});
   }
   for (std::size_t c = 0; c < problem.classes().size(); ++c) {
-    PlannedClass state{instance.classes[c].name, problem.classes()[c].node, problem.classes()[c].update, StateOption::whole, 0, {}};
+    const std::vector<KillingWrite>& writes = problem.classes()[c];
+    PlannedClass state{instance.classes[c].name, writes[0].node, writes[0].update, StateOption::whole, 0, {}};
     if (checked.choice.states[c] == solver::StateChoice::region) state.state = StateOption::region;
     std::vector<int> readers;
     for (const solver::Object& object : instance.objects) {
@@ -268,7 +269,10 @@ Plan Planner::describe(const Problem& problem, const std::string& method, const 
     std::sort(readers.begin(), readers.end());
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
     for (int unit : readers) state.readers.push_back(problem.units()[static_cast<std::size_t>(unit)].id);
-    plan.classes.push_back(std::move(state));
+    plan.classes.push_back(state);
+    for (std::size_t w = 1; w < writes.size(); ++w) {  // listed beside it; the bytes are with the first
+      plan.classes.push_back({state.storage, writes[w].node, writes[w].update, state.state, 0, {}});
+    }
   }
   return plan;
 }

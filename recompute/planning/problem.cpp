@@ -78,6 +78,7 @@ void Problem::probe(Walker& walker) {
       Assignment assignment = assignment_of(probe.options);
       for (NodeChoice& choice : assignment.choices) (state == StateOption::whole ? choice.whole_updates : choice.region_updates) = ~Mask{0};
       probe.walk = walker.walk(assignment);
+      exact_ &= probe.walk.schedule.exact;
       probes_.push_back(std::move(probe));
     }
   }
@@ -102,16 +103,31 @@ void Problem::find_readers(Walker& walker) {
     }
   });
   std::erase_if(readers_, [](const Reader& reader) { return reader.parts.empty(); });
-  std::map<KillingWrite, int> numbers;
-  for (const Reader& reader : readers_) numbers.emplace(reader.parts.front().write, 0);
-  for (auto& [write, number] : numbers) {
-    number = static_cast<int>(classes_.size());
-    classes_.push_back(write);
-    instance_.classes.emplace_back();
-  }
+  number_classes();
+}
+
+void Problem::number_classes() {
+  using Key = std::tuple<std::uint64_t, KillingWrite>;
+  auto key_of = [&](const Reader& reader) {
+    return exact_ ? Key{0, reader.parts.front().write} : Key{reader.read.storage, KillingWrite{}};
+  };
+  std::map<Key, int> numbers;
+  for (const Reader& reader : readers_) numbers.emplace(key_of(reader), 0);
+  int count = 0;
+  for (auto& [key, number] : numbers) number = count++;
+  classes_.resize(numbers.size());
+  instance_.classes.resize(numbers.size());
   for (Reader& reader : readers_) {
-    reader.read_class = numbers[reader.parts.front().write];
+    reader.read_class = numbers[key_of(reader)];
+    std::vector<KillingWrite>& writes = classes_[reader.read_class];
+    for (const KilledPart& part : reader.parts) {
+      if (!exact_ || writes.empty()) writes.push_back(part.write);
+    }
     instance_.classes[reader.read_class].name = reader.storage.name;
+  }
+  for (std::vector<KillingWrite>& writes : classes_) {
+    std::sort(writes.begin(), writes.end());
+    writes.erase(std::unique(writes.begin(), writes.end()), writes.end());
   }
 }
 
@@ -164,9 +180,13 @@ void Problem::add_values() {
 void Problem::add_snapshots(const Profile& profile) {
   for (std::size_t c = 0; c < classes_.size(); ++c) {
     solver::Object object;
-    object.birth = units_.forward_row(units_.of_node(classes_[c].node));
+    object.birth = units_.forward_row(units_.of_node(classes_[c].front().node));
     for (const Reader& reader : readers_) {
       if (reader.read_class != static_cast<int>(c)) continue;
+      if (!exact_ && !object.uses.empty()) {  // each read may need a copy of its own
+        instance_.objects.push_back(object);
+        object.uses.clear();
+      }
       object.name = "snapshot of " + reader.storage.name;
       object.bytes = round_up_64(reader.storage.bytes);
       object.time_ns = profile.micro_batches * profile.copy.of(reader.storage.bytes, 1);
@@ -279,8 +299,10 @@ Assignment Problem::assignment(const solver::Choice& choice, StateOption fallbac
   for (SegmentOption& option : assignment.segments) option.state = fallback;
   assignment.fallback.state = fallback;
   for (std::size_t c = 0; c < classes_.size(); ++c) {
-    NodeChoice& node = assignment.choices[classes_[c].node];
-    (choice.states[c] == solver::StateChoice::whole ? node.whole_updates : node.region_updates) |= Mask{1} << classes_[c].update;
+    for (const KillingWrite& write : classes_[c]) {
+      NodeChoice& node = assignment.choices[write.node];
+      (choice.states[c] == solver::StateChoice::whole ? node.whole_updates : node.region_updates) |= Mask{1} << write.update;
+    }
   }
   return assignment;
 }

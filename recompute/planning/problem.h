@@ -41,8 +41,9 @@ class Problem {
   const solver::Instance& instance() const { return instance_; }
   const PlanSpace& space() const { return space_; }
   const Units& units() const { return units_; }
-  /// The killing write of each class of the instance.
-  const std::vector<KillingWrite>& classes() const { return classes_; }
+  /// The killing writes of each class of the instance: one; or, where rows follow from data, all of its storage, since
+  /// which of them is the first to break a read is then not known.
+  const std::vector<std::vector<KillingWrite>>& classes() const { return classes_; }
 
   /// What the tape is told. States that no class names go by `fallback`.
   Assignment assignment(const solver::Choice& choice, StateOption fallback) const;
@@ -68,6 +69,7 @@ class Problem {
   Assignment assignment_of(const std::vector<std::size_t>& options) const;
   void probe(Walker& walker);
   void find_readers(Walker& walker);
+  void number_classes();
   void add_segments(const Profile& profile);
   void add_values();
   void add_snapshots(const Profile& profile);
@@ -81,7 +83,8 @@ class Problem {
   std::size_t node_count_ = 0;
   std::vector<Probe> probes_;
   std::vector<Reader> readers_;
-  std::vector<KillingWrite> classes_;
+  std::vector<std::vector<KillingWrite>> classes_;
+  bool exact_ = true;  // no row that is read or written follows from data
   solver::Instance instance_;
 };
 

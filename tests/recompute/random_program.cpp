@@ -157,7 +157,6 @@ class Machine {
       case kView: values.push_back(reshape(t, transpose(t, reshape(t, a, {kWidth, kRows})), {kRows, kWidth})); break;
       case kStop: values.push_back(mul(t, stop_gradient(t, a), b)); break;
       case kArgmax:
-        if (planned_) break;
         values.push_back(mul(t, a, slice_mean(gather_rows(t, full, argmax(t, a, -1)))));
         break;
       case kHook:
@@ -246,6 +245,7 @@ PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_
   Assignment assignment = problem.assignment(choice, StateOption::region);
   Schedule schedule = walker.schedule(assignment);
   out.predicted_peak = schedule.peak.total_peak;
+  out.exact = schedule.exact;
   out.thought_peak = solver::evaluate(problem.instance(), choice).peak;
 
   Machine real(Method::retain, seed, true, Machine::Mode::planned);

@@ -31,10 +31,10 @@ struct Outcome {
 Outcome run_program(const std::vector<Instruction>& program, Method method, std::uint64_t seed, bool segments = true);
 
 /// One backward of the program's last value, planned: dry walks, a choice drawn from `seed` (options, kept values and
-/// states of each class), the schedule, and the real step that follows it. Hooks, second backwards and rows that follow
-/// from data are left out.
+/// states of each class), the schedule, and the real step that follows it. Hooks and second backwards are left out.
 struct PlannedOutcome {
   bool differentiates = false;                 // else the rest is empty
+  bool exact = false;                          // no row that is read or written follows from data
   std::int64_t predicted_peak = 0, peak = 0;   // bytes
   std::int64_t thought_peak = 0;               // what the solver's problem says of the choice
   std::vector<double> gradients, expected;     // planned, and without segments

@@ -46,7 +46,7 @@ auto any_program() {
 
 TEST(RandomPrograms, AnyPlanHoldsWhatItsScheduleSaysAndChangesNoByte) {
   int count = std::max(100, program_count() / 4);
-  int differentiated = 0, near = 0;
+  int differentiated = 0, near = 0, bounded = 0;
   bool good = holds("a planned step holds the predicted peak to the byte, and gives the bytes of the plain one", 20251129, count, [&] {
     auto program = *any_program();
     auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
@@ -55,12 +55,15 @@ TEST(RandomPrograms, AnyPlanHoldsWhatItsScheduleSaysAndChangesNoByte) {
     if (!out.differentiates) return;
     ++differentiated;
     near += out.thought_peak >= out.predicted_peak;
-    RC_ASSERT(out.peak == out.predicted_peak);
+    bounded += !out.exact;
+    if (out.exact) RC_ASSERT(out.peak == out.predicted_peak);
+    RC_ASSERT(out.peak <= out.predicted_peak);
     RC_ASSERT(out.gradients == out.expected);
     RC_ASSERT(out.states == out.expected_states);
   });
   EXPECT_TRUE(good);
   EXPECT_GT(differentiated, count / 2);
+  EXPECT_GT(bounded, count / 20) << "hardly any program's rows follow from data";
   EXPECT_GT(near, differentiated / 2) << "the solver's problem mostly thinks too little of what a plan holds";
 }
 
