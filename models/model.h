@@ -74,6 +74,10 @@ class TrainableModel {
   /// After the optimiser's step.
   virtual void after_step() {}
 
+  /// Figures that are cheap enough to take every eval.knn_every steps of a training, by name; none: the model has no
+  /// such. Nothing of the model changes.
+  virtual Json evaluate_in_training(const EvaluationContext& /*context*/) { return Json::object(); }
+
   /// Figures on the test images as nested objects, for instance {"probe": {"top1": ...}}; percent.
   virtual Json evaluate(const EvaluationContext& context) = 0;
   /// Lines for people about what evaluate() returned.

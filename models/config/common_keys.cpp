@@ -73,6 +73,11 @@ std::vector<Key> train_keys() {
                   "steps between checkpoints; 0: only at the end of the training"),
       integer_key("train.checkpoints_kept", 2, at_least(1), "checkpoints",
                   "how many of the last checkpoints stay in the run folder"),
+      text_key("train.keep_best", "",
+               "metric of metrics.jsonl whose best weights stay in best.safetensors: loss (less is better), accuracy, knn; "
+               "empty: none"),
+      integer_key("train.early_stop", 0, at_least(0), "evaluations",
+                  "stop after so many values of the metric train.keep_best in a row that are no better; 0: never"),
       integer_key("train.log_every", 10, at_least(1), "steps", "steps between lines of metrics.jsonl"),
   };
 }
@@ -80,6 +85,11 @@ std::vector<Key> train_keys() {
 std::vector<Key> memory_keys() {
   return {
       integer_key("eval.batch", 500, at_least(1), "images", "images of one forward in an evaluation"),
+      integer_key("eval.knn_every", 0, at_least(0), "steps",
+                  "steps between measurements of the k-nearest-neighbour accuracy during training; 0: never"),
+      integer_key("eval.knn_neighbours", 200, at_least(1), "images", "training images that vote on the label of a test image"),
+      real_key("eval.knn_temperature", 0.1, above(0), "", "a neighbour's vote weighs e^(cosine / temperature)"),
+      integer_key("eval.knn_images", 0, at_least(0), "images", "training images to look for neighbours in; 0: all"),
       bytes_key("memory.budget", std::nullopt, "live bytes that the run may never exceed"),
       choice_key("recompute.method", "retain",
                  {"retain", "whole", "region", "retain+whole", "retain+region", "whole+region", "joint", "unchecked"},

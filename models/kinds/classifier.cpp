@@ -1,6 +1,7 @@
 #include "models/kinds/classifier.h"
 
 #include "models/eval/features.h"
+#include "models/eval/knn.h"
 #include "ops/draws.h"
 #include "ops/loss.h"
 #include "ops/pool.h"
@@ -41,6 +42,10 @@ Forward ClassifierModel::forward(Tape& tape, const Batch& batch, const SegmentMa
   });
   if (tape.memory().is_dry()) return {loss, std::nullopt};
   return {loss, count_top_k(logits.tensor(), batch.labels, 1)};
+}
+
+Json ClassifierModel::evaluate_in_training(const EvaluationContext& context) {
+  return {{"knn", knn_of_encoder(context, encoder_)}};
 }
 
 Json ClassifierModel::evaluate(const EvaluationContext& context) {

@@ -18,6 +18,7 @@ class ClassifierModel final : public TrainableModel {
   SegmentNames segment_names() const override;
   AugmentOptions augmentation() const override { return augment_options(config_); }
   Forward forward(Tape& tape, const Batch& batch, const SegmentMarks& marks) override;
+  Json evaluate_in_training(const EvaluationContext& context) override;
   Json evaluate(const EvaluationContext& context) override;
   std::vector<std::string> describe(const Json& figures) const override;
 

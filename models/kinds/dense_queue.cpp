@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "models/eval/knn.h"
 #include "models/eval/probe.h"
 #include "ops/arithmetic.h"
 #include "ops/draws.h"
@@ -130,6 +131,10 @@ Forward DenseQueueModel::forward(Tape& tape, const Batch& batch, const SegmentMa
     loss = mul(tape, add(tape, loss, other), 0.5);
   }
   return {loss, std::nullopt};
+}
+
+Json DenseQueueModel::evaluate_in_training(const EvaluationContext& context) {
+  return {{"knn", knn_of_encoder(context, query_)}};
 }
 
 Json DenseQueueModel::evaluate(const EvaluationContext& context) {

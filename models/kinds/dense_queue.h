@@ -29,6 +29,7 @@ class DenseQueueModel final : public TrainableModel {
   Forward forward(Tape& tape, const Batch& batch, const SegmentMarks& marks) override;
   Tensor average_of(std::size_t parameter) override { return key_set_.parameters()[parameter]->leaf->data; }
   double average_keep() const override;
+  Json evaluate_in_training(const EvaluationContext& context) override;
   Json evaluate(const EvaluationContext& context) override;
   std::vector<std::string> describe(const Json& figures) const override;
 

@@ -122,15 +122,19 @@ const NamedTensor* find_not_finite(const std::vector<NamedTensor>& tensors) {
   return nullptr;
 }
 
-void save_checkpoint(const fs::path& folder, std::int64_t step, const std::string& model,
-                     const std::vector<NamedTensor>& tensors, Json state, std::int64_t kept) {
+void save_tensors(const fs::path& path, const std::string& model, std::int64_t step,
+                  const std::vector<NamedTensor>& tensors, std::map<std::string, std::string> metadata) {
   std::vector<SafetensorsEntry> entries;
   for (const NamedTensor& t : tensors)
     entries.push_back({t.name, t.tensor.dtype(), t.tensor.shape(), bytes_of(t.tensor)});
+  metadata.insert({{"format", "reprise-checkpoint/1"}, {"model.type", model}, {"step", std::to_string(step)}});
+  write_safetensors(path, entries, metadata);
+}
+
+void save_checkpoint(const fs::path& folder, std::int64_t step, const std::string& model,
+                     const std::vector<NamedTensor>& tensors, Json state, std::int64_t kept) {
   std::string hash = hash_tensors(tensors);
-  write_safetensors(
-      folder / tensor_file(step), entries,
-      {{"format", "reprise-checkpoint/1"}, {"model.type", model}, {"step", std::to_string(step)}, {"hash", hash}});
+  save_tensors(folder / tensor_file(step), model, step, tensors, {{"hash", hash}});
   Json whole = {{"format", kFormat}, {"step", step}, {"model", model}, {"file", tensor_file(step)}, {"hash", hash}};
   if (state.is_object()) whole.update(state);
   write_state(folder, step, whole);

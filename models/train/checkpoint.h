@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ const NamedTensor* find_not_finite(const std::vector<NamedTensor>& tensors);
 /// Errors (io): the disk is full, read-only or failed; the checkpoints before it are untouched.
 void save_checkpoint(const std::filesystem::path& folder, std::int64_t step, const std::string& model,
                      const std::vector<NamedTensor>& tensors, Json state, std::int64_t kept);
+
+/// Writes tensors alone, as `model.init` takes them, with `metadata`; the old file is replaced in one step. Errors (io).
+void save_tensors(const std::filesystem::path& path, const std::string& model, std::int64_t step,
+                  const std::vector<NamedTensor>& tensors, std::map<std::string, std::string> metadata = {});
 
 /// The state of the newest checkpoint of a run folder; nothing when there is none yet.
 /// Errors (user): a file that is not one.

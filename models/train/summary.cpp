@@ -33,6 +33,9 @@ Json make_summary(const SummaryInputs& in, const Json& figures) {
     summary["plan"]["lower_bound_ms"] = static_cast<double>(in.plan->lower_bound_ns) * 1e-6;
     summary["plan"]["gap"] = in.plan->gap();
   }
+  summary["best"] = nullptr;
+  if (in.best.is_object())
+    summary["best"] = {{"metric", in.best["metric"]}, {"value", in.best["value"]}, {"step", in.best["step"]}};
   summary["hash"] = {{"parameters", in.hash_parameters}, {"state", in.hash_state}};
   return summary;
 }

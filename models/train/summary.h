@@ -22,6 +22,7 @@ struct SummaryInputs {
   std::string hash_parameters;  // of the trained parameters
   std::string hash_state;       // of everything in the checkpoint
   double evaluation_seconds = 0;
+  Json best = nullptr;  // of train.keep_best
 };
 
 /// `figures` are what the model's evaluation returned; their keys join the summary's. The fixed names are all there:

@@ -7,6 +7,7 @@
 #include "core/parallel.h"
 #include "models/eval/features.h"
 #include "models/run/run_folder.h"
+#include "models/train/best_metric.h"
 #include "models/run/summary_table.h"
 #include "models/train/budget.h"
 #include "models/train/checkpoint.h"
@@ -48,6 +49,7 @@ class TrainingRun {
         made_(made),
         recompute_(config, marks_, made.plan),
         optimiser_(config, *session_.model, session_.memory),
+        best_(config),
         loader_(session_.data.train, reports_.with_trace(loader_options(config, *session_.model)),
                 session_.memory.allocator(), session_.memory.observer()),
         accumulate_(config.get_int("train.accumulate")),
@@ -86,6 +88,9 @@ class TrainingRun {
   Forward run_forward(const Batch& batch);
   double micro_batch();
   void log_interval();
+  void add_line(Json line);
+  bool evaluate_if_due();
+  void keep_best();
   void show(double images_per_second);
   void save();
   TrainOutcome interrupted() const;
@@ -100,6 +105,7 @@ class TrainingRun {
   const MadePlan& made_;
   RecomputeSetup recompute_;
   Optimiser optimiser_;
+  BestMetric best_;
   Loader loader_;
   std::int64_t accumulate_, steps_;
   LearningRate schedule_;
@@ -107,6 +113,8 @@ class TrainingRun {
   StepPlanner& planner_;
   RunState state_;
   std::int64_t saved_step_ = -1;
+  std::int64_t evaluated_step_ = 0;  // the last after which eval.knn_every measured
+  Json measured_ = Json::object();   // the last value of each metric
   bool predicts_labels_ = false;
   TimeLeft time_left_;
 };
@@ -134,6 +142,8 @@ void TrainingRun::resume() {
     load_checkpoint(folder_->path(), *saved, session_.model_name(), checkpoint_tensors());
     state_ = RunState::from_json(*saved, session_.model->streams(), (folder_->path() / "state.json").string());
     loader_.seek(state_.position);
+    if (saved->contains("best")) best_.from_json((*saved)["best"], (folder_->path() / "state.json").string());
+    evaluated_step_ = saved->value("evaluated_step", std::int64_t{0});
     saved_step_ = state_.step;
     if (saved->contains("threads") && (*saved)["threads"] != thread_count()) {
       progress_.note(fmt::format(
@@ -241,9 +251,42 @@ void TrainingRun::log_interval() {
   line["lr"] = schedule_(state_.step - 1);
   line["images_per_second"] = static_cast<double>(interval.images) / std::max(interval.seconds, 1e-9);
   line["peak_bytes"] = state_.peak.bytes;
-  folder_->metrics().append(line);
+  add_line(std::move(line));
   reports_.memory(state_.step, state_.peak);
   state_.interval = {};
+}
+
+void TrainingRun::add_line(Json line) {
+  folder_->metrics().append(line);
+  measured_.update(line);
+  bool evaluates = config_.get_int("eval.knn_every") > 0;
+  if (measured_.contains("loss") && (!evaluates || evaluated_step_ > 0)) best_.require_known(measured_);
+  if (best_.observe(line)) keep_best();
+}
+
+/// False when somebody asked to stop meanwhile: then the measurement is taken when the run goes on.
+bool TrainingRun::evaluate_if_due() try {
+  std::int64_t every = config_.get_int("eval.knn_every");
+  if (every == 0 || state_.step == 0 || evaluated_step_ == state_.step) return true;
+  if (state_.step % every != 0 && state_.step != steps_) return true;
+  Json figures = session_.model->evaluate_in_training({config_, session_.data, session_.memory, &progress_});
+  session_.memory.meter().reset_peak();  // the peak is that of training steps
+  if (figures.empty()) throw config_.error_at("eval.knn_every", "this model measures nothing while it trains");
+  evaluated_step_ = state_.step;
+  Json line = {{"step", state_.step}};
+  line.update(figures);
+  add_line(std::move(line));
+  return true;
+} catch (const EvaluationStopped&) {
+  return false;
+}
+
+void TrainingRun::keep_best() {
+  std::vector<NamedTensor> tensors = session_.model->tensors();
+  if (const NamedTensor* bad = find_not_finite(tensors))
+    throw Diverged{fmt::format("'{}' is not finite after step {}", bad->name, state_.step)};
+  save_tensors(folder_->path() / kBestFile, session_.model_name(), state_.step, tensors,
+               {{"metric", best_.metric()}, {"value", fmt::format("{}", best_.value())}});
 }
 
 void TrainingRun::show(double images_per_second) {
@@ -270,6 +313,8 @@ void TrainingRun::save() {
   Json state = state_.to_json(session_.model->streams());
   state["seed"] = config_.get_int("seed");
   state["threads"] = thread_count();
+  state["best"] = best_.to_json();
+  state["evaluated_step"] = evaluated_step_;
   save_checkpoint(folder_->path(), state_.step, session_.model_name(), tensors, std::move(state),
                   config_.get_int("train.checkpoints_kept"));
   saved_step_ = state_.step;
@@ -279,12 +324,19 @@ void TrainingRun::save() {
 bool TrainingRun::loop() {
   std::int64_t log_every = config_.get_int("train.log_every"), save_every = config_.get_int("train.checkpoint_every");
   session_.memory.meter().reset_peak();
-  while (state_.step < steps_) {
+  if (!evaluate_if_due()) return false;
+  while (state_.step < steps_ && !best_.should_stop()) {
     if (stop_requested()) return false;
     one_step();
     show(static_cast<double>(state_.interval.images) / std::max(state_.interval.seconds, 1e-9));
     if (state_.step % log_every == 0 || state_.step == steps_) log_interval();
+    if (!evaluate_if_due()) return false;
     if (save_every > 0 && state_.step % save_every == 0) save();
+  }
+  if (state_.step < steps_) {
+    if (state_.interval.steps > 0) log_interval();
+    progress_.note(fmt::format("stopped early after step {}: {} has not become better than {:.6g}, of step {}, in {} evaluations",
+                               state_.step, best_.metric(), best_.value(), best_.step(), config_.get_int("train.early_stop")));
   }
   return true;
 }
@@ -312,7 +364,8 @@ TrainOutcome TrainingRun::finish() {
                        thread_count(),
                        hash_tensors(parameters),
                        hash_tensors(all),
-                       seconds_since(start)};
+                       seconds_since(start),
+                       best_.to_json()};
   Json summary = make_summary(inputs, figures);
   folder_->write_summary(summary);
   reports_.finish(state_.step, figures);

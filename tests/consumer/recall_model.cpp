@@ -21,13 +21,13 @@ class RecallModel final : public TrainableModel {
  public:
   explicit RecallModel(const Config& config)
       : TrainableModel(config),
-        rows_(config.get_int("recall.rows")),
+        rows_(config.get_int("model.rows")),
         hidden_(set_, "hidden", kPixels, kHidden),
         head_(set_, "head", kHidden, kFineLabels),
         memory_(state_.add_buffer("memory", DType::f32, {rows_, kHidden})),
         pointer_(state_.add_buffer("pointer", DType::i64, {1})) {
     if (rows_ < config.get_int("train.batch"))
-      throw config.error_at("recall.rows", "expected a row for each image of a batch, got {}", rows_);
+      throw config.error_at("model.rows", "expected a row for each image of a batch, got {}", rows_);
   }
 
   void allocate(Memory& memory) override {
@@ -94,7 +94,7 @@ void register_recall() {
   register_op(kRecall);
   register_model({.name = "recall",
                   .summary = "a classifier whose features meet what a ring of memory held",
-                  .keys = {integer_key("recall.rows", 256, at_least(1), "rows", "rows of the ring")},
+                  .keys = {integer_key("model.rows", 256, at_least(1), "rows", "rows of the ring")},
                   .defaults = {}},
                  [](const Config& config) { return std::make_unique<RecallModel>(config); });
 }

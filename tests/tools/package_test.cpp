@@ -67,13 +67,13 @@ TEST_F(Package, AConsumerWithItsOwnOpAndModelBuildsTrainsAndIsChecked) {
 
   std::string program = path("build/recall_program");
   EXPECT_PRED2(contains, run(program + " ops recall"), "memory");
-  EXPECT_PRED2(contains, run(program + " config --reference"), "recall.rows");
+  EXPECT_PRED2(contains, run(program + " config --reference"), "model.rows");
   std::string config = path("consumer/recall.yaml");
   run(program + " train " + config + " run.dir=" + path("half") + " train.max_steps=9");
   run(program + " train --resume " + path("half"));
-  Outcome rows = run_shell(program + " train " + config + " recall.rows=3 2>&1");
+  Outcome rows = run_shell(program + " train " + config + " model.rows=3 2>&1");
   EXPECT_EQ(rows.code, 2);
-  EXPECT_PRED2(contains, rows.text, "recall.rows");
+  EXPECT_PRED2(contains, rows.text, "model.rows");
 }
 
 TEST_F(Package, PkgConfigFindsItAndTheInstalledProgramRuns) {

@@ -61,7 +61,7 @@ std::map<std::int64_t, Json> read_metrics(const fs::path& path) {
   for (std::string line; std::getline(in, line);) {
     Json value = Json::parse(line, nullptr, false);
     if (value.is_object() && value.contains("step") && value["step"].is_number_integer()) {
-      lines[value["step"].get<std::int64_t>()] = value;
+      lines[value["step"].get<std::int64_t>()].update(value);  // a step may have several lines
     }
   }
   return lines;

@@ -49,6 +49,7 @@ struct Quantity {
 constexpr Quantity kQuantities[] = {
     {"loss", "Loss", chart::Unit::number, false, 190},
     {"accuracy", "Training accuracy", chart::Unit::percent, true, 150},
+    {"knn", "Nearest-neighbour accuracy", chart::Unit::percent, true, 150},
     {"lr", "Learning rate", chart::Unit::number, true, 90},
     {"peak_bytes", "Peak memory", chart::Unit::bytes, true, 130},
     {"images_per_second", "Images per second", chart::Unit::number, true, 110},

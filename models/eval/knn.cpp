@@ -1,0 +1,83 @@
+#include "models/eval/knn.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.h"
+#include "data/images.h"
+#include "ops/gemm.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::int64_t kRowsAtOnce = 128;  // of the test table, whose cosines to all training rows are in memory
+
+void to_unit_length(FeatureTable& table) {
+  parallel_blocks(table.rows, 256, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      float* row = table.values.data() + r * table.width;
+      double square = 0;
+      for (std::int64_t i = 0; i < table.width; ++i) square += double{row[i]} * row[i];
+      auto scale = static_cast<float>(1.0 / std::sqrt(std::max(square, 1e-24)));
+      for (std::int64_t i = 0; i < table.width; ++i) row[i] *= scale;
+    }
+  });
+}
+
+/// The label that the nearest rows vote for.
+std::int64_t vote(const float* cosines, const std::vector<std::int64_t>& labels, const KnnOptions& options,
+                  std::vector<std::int32_t>& order) {
+  auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(static_cast<std::size_t>(options.neighbours), labels.size()));
+  order.resize(labels.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+  auto nearer = [&](std::int32_t a, std::int32_t b) {
+    return cosines[a] != cosines[b] ? cosines[a] > cosines[b] : a < b;
+  };
+  std::nth_element(order.begin(), order.begin() + count - 1, order.end(), nearer);
+  std::sort(order.begin(), order.begin() + count, nearer);  // votes are summed in one order
+  std::vector<double> votes(kFineLabels, 0.0);
+  for (auto at = order.begin(); at != order.begin() + count; ++at) {
+    votes[static_cast<std::size_t>(labels[static_cast<std::size_t>(*at)])] +=
+        std::exp((double{cosines[*at]} - 1) / options.temperature);
+  }
+  return std::max_element(votes.begin(), votes.end()) - votes.begin();
+}
+
+}  // namespace
+
+double knn_accuracy(FeatureTable train, FeatureTable test, const KnnOptions& options) {
+  if (train.rows == 0 || test.rows == 0) return 0;
+  to_unit_length(train);
+  to_unit_length(test);
+  std::vector<float> cosines(static_cast<std::size_t>(std::min(kRowsAtOnce, test.rows) * train.rows));
+  std::vector<char> right(static_cast<std::size_t>(test.rows));
+  for (std::int64_t first = 0; first < test.rows; first += kRowsAtOnce) {
+    stop_evaluation_if_asked();
+    std::int64_t rows = std::min(kRowsAtOnce, test.rows - first);
+    GemmCall<float> product{.transpose_b = true, .m = rows, .n = train.rows, .k = train.width};
+    product.a = test.values.data() + first * test.width, product.lda = test.width;
+    product.b = train.values.data(), product.ldb = train.width;
+    product.c = cosines.data(), product.ldc = train.rows;
+    gemm(product);
+    parallel_blocks(rows, 8, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<std::int32_t> order;
+      for (std::int64_t r = begin; r < end; ++r) {
+        auto row = static_cast<std::size_t>(first + r);
+        right[row] = vote(cosines.data() + r * train.rows, train.labels, options, order) == test.labels[row];
+      }
+    });
+  }
+  return 100.0 * static_cast<double>(std::count(right.begin(), right.end(), 1)) / static_cast<double>(test.rows);
+}
+
+double knn_of_encoder(const EvaluationContext& context, const Encoder& encoder) {
+  std::int64_t images = context.data.train.size(), most = context.config.get_int("eval.knn_images");
+  if (most > 0) images = std::min(images, most);
+  FeatureTable train = compute_features(context, encoder, context.data.train, images, "knn");
+  FeatureTable test = compute_features(context, encoder, context.data.test, context.data.test.size(), "knn");
+  return knn_accuracy(
+      std::move(train), std::move(test),
+      {context.config.get_int("eval.knn_neighbours"), context.config.get_real("eval.knn_temperature")});
+}
+
+}  // namespace reprise

@@ -1,0 +1,23 @@
+// k-nearest-neighbour accuracy of frozen features (Wu et al., 2018, and MoCo's code): how well labels can be told from
+// the nearest training images, without training anything. Cheap enough to look at while a contrastive run trains.
+#pragma once
+
+#include "models/eval/features.h"
+
+namespace reprise {
+
+struct KnnOptions {
+  std::int64_t neighbours = 200;
+  double temperature = 0.1;
+};
+
+/// Percent of the rows of `test` whose label wins the vote of the nearest rows of `train` by cosine; each of them votes
+/// for its label with weight e^(cosine / temperature). Of equal rows the earlier one is nearer, of equal votes the
+/// smaller label wins. The bits do not depend on the number of threads.
+double knn_accuracy(FeatureTable train, FeatureTable test, const KnnOptions& options);
+
+/// The same of an encoder as it is, on the run's images, by the keys eval.knn_*. Nothing of the encoder changes.
+/// Percent. Errors (memory). Throws EvaluationStopped.
+double knn_of_encoder(const EvaluationContext& context, const Encoder& encoder);
+
+}  // namespace reprise

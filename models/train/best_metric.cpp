@@ -1,0 +1,56 @@
+#include "models/train/best_metric.h"
+
+#include "core/error.h"
+
+namespace reprise {
+
+BestMetric::BestMetric(const Config& config)
+    : config_(config),
+      metric_(config.get_string("train.keep_best")),
+      patience_(config.get_int("train.early_stop")) {
+  if (patience_ > 0 && metric_.empty())
+    throw config.error_at("train.early_stop", "expected the metric to go by in train.keep_best, such as knn");
+  if (metric_ == "knn" && config.get_int("eval.knn_every") == 0)
+    throw config.error_at("train.keep_best", "expected eval.knn_every above 0: without it knn is never measured");
+}
+
+bool BestMetric::observe(const Json& line) {
+  if (metric_.empty() || !line.contains(metric_) || !line[metric_].is_number()) return false;
+  double value = line[metric_].get<double>();
+  if (has_best() && !(metric_ == "loss" ? value < value_ : value > value_)) {
+    ++waited_;
+    return false;
+  }
+  value_ = value;
+  step_ = line["step"].get<std::int64_t>();
+  waited_ = 0;
+  return true;
+}
+
+void BestMetric::require_known(const Json& line) const {
+  if (metric_.empty() || has_best() || line.contains(metric_)) return;
+  std::string known;
+  for (const auto& [name, value] : line.items()) {
+    if (name != "step" && name != "epoch" && value.is_number()) known += (known.empty() ? "" : ", ") + name;
+  }
+  throw config_.error_at("train.keep_best", "expected a metric that the run measures, got {}. a line holds {}",
+                         quoted_for_message(metric_), known);
+}
+
+Json BestMetric::to_json() const {
+  if (!has_best()) return nullptr;
+  return {{"metric", metric_}, {"value", value_}, {"step", step_}, {"waited", waited_}};
+}
+
+void BestMetric::from_json(const Json& saved, const std::string& where) {
+  try {
+    if (saved.is_null() || saved.at("metric") != metric_) return;
+    value_ = saved.at("value").get<double>();
+    step_ = saved.at("step").get<std::int64_t>();
+    waited_ = saved.at("waited").get<std::int64_t>();
+  } catch (const nlohmann::json::exception& error) {
+    fail(ErrorKind::user, "[checkpoint] expected the state of a run, {} is not whole: {}", where, error.what());
+  }
+}
+
+}  // namespace reprise
