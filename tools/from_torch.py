@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the weights of a PyTorch encoder into a file for the key `model.init`.
 
-    reprise train CONFIG train.max_steps=1 probe.epochs=0 run.dir=like    # a checkpoint with every tensor of the model
+    reprise train CONFIG train.epochs=0 run.dir=like    # a checkpoint with every tensor of the model
     python3 tools/from_torch.py weights.pt like/checkpoint.safetensors init.safetensors
     reprise train CONFIG model.init=init.safetensors
 

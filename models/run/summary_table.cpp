@@ -47,7 +47,8 @@ std::vector<std::pair<std::string, std::string>> summary_rows(const Json& summar
   auto add = [&](const char* name, std::string text) { rows.emplace_back(name, std::move(text)); };
   add("model", text_of(at(summary, "model")));
   add("steps", text_of(at(summary, "steps")));
-  add("loss of the last step", number(at(summary, "train/loss"), "", 4));
+  bool trained = at(summary, "steps") != 0;
+  add("loss of the last step", trained ? number(at(summary, "train/loss"), "", 4) : "-");
   if (at(summary, "probe/top1").is_number()) {
     add("probe top-1", percents(at(summary, "probe/top1"), at(summary, "probe/top5")));
   }

@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
+#include "data/synthetic.h"
 #include "tests/support/program.h"
 
 namespace reprise {
@@ -162,6 +164,34 @@ for name in ('backbone.stem.weight', 'key.backbone.stem.weight', 'backbone.layer
   EXPECT_EQ(wrong.code, 1);
   EXPECT_PRED2(contains, wrong.text, "error: expected backbone.");
   fs::remove_all(fs::path(REPRISE_SOURCE_DIR) / "tools" / "__pycache__");
+}
+
+TEST_F(Adoption, AnEncoderThatPyTorchTrainedIsAsGoodHere) {
+  if (!has(python() + " -c 'import torch, numpy'")) GTEST_SKIP() << python() << " has no packages torch and numpy";
+  Dataset images = make_synthetic({.seed = 1, .train = 600, .test = 400});
+  auto write = [&](const std::string& name, const std::vector<std::uint8_t>& records) {
+    std::ofstream(folder_ / name, std::ios::binary).write(reinterpret_cast<const char*>(records.data()), static_cast<std::streamsize>(records.size()));
+  };
+  write("train.bin", images.train.records);
+  write("test.bin", images.test.records);
+  std::string source = shell_word(REPRISE_SOURCE_DIR "/tests/models/parity/train_classifier.py");
+  Outcome peer = run_shell(python() + " " + source + " " + shell_word(folder_.string()) + " " + path("weights.pt") + " 2>&1");
+  ASSERT_EQ(peer.code, 0) << peer.text;
+  std::string classify = "train --quiet model.type=classifier model.encoder.preset=small train.epochs=0 threads=1 data.path=" + shell_word(folder_.string());
+  ASSERT_EQ(reprise(classify + " run.dir=" + path("like")).code, 0);
+  Outcome converted = run_shell(python() + " " + shell_word(REPRISE_SOURCE_DIR "/tools/from_torch.py") + " " + path("weights.pt") + " " +
+                                path("like/checkpoint.safetensors") + " " + path("init.safetensors") + " 2>&1");
+  ASSERT_EQ(converted.code, 0) << converted.text;
+  Outcome ours = reprise(classify + " run.dir=" + path("run") + " model.init=" + path("init.safetensors"));
+  ASSERT_EQ(ours.code, 0) << ours.text;
+  std::ifstream summary(folder_ / "run" / "summary.json");
+  auto test = nlohmann::json::parse(summary)["test"];
+  double top1 = 0, top5 = 0;
+  ASSERT_TRUE(std::istringstream(peer.text) >> top1 >> top5) << peer.text;
+  EXPECT_GT(top1, 4) << "it has learned something";
+  // One image of 400 may stand so close between two labels that a rounding decides.
+  EXPECT_NEAR(test["top1"].get<double>(), top1, 0.26);
+  EXPECT_NEAR(test["top5"].get<double>(), top5, 0.26);
 }
 
 TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {

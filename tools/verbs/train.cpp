@@ -12,7 +12,9 @@ namespace {
 
 constexpr const char* kHelp =
     R"(Trains the model that CONFIG describes, evaluates it (a linear probe, or the accuracy on the test images) and leaves a
-folder in runs/, or the one named by run.dir: config.yaml, metrics.jsonl, checkpoint.safetensors, state.json, summary.json.
+folder in runs/, or the one named by run.dir: config.yaml, metrics.jsonl, checkpoint.safetensors, state.json, summary.json,
+and what TensorBoard reads (tensorboard=false leaves that out). trace=true adds trace.json of the first steps, for
+ui.perfetto.dev.
 Without data.path it makes its own images. Ctrl-C finishes the step and writes a checkpoint; a second one stops at once.
 A run that was stopped or killed goes on with --resume and ends with the same bytes as one that never was.
 
