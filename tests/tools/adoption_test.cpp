@@ -49,7 +49,7 @@ recompute: {segments: blocks}
   /// Runs a script with the folder as its argument.
   Outcome script(const std::string& text, const std::string& arguments = "") const {
     std::ofstream(folder_ / "check.py") << text;
-    return run_shell(python() + " " + path("check.py") + " " + shell_word(folder_.string()) + " " + arguments + " 2>&1");
+    return run_shell("PYTHONDONTWRITEBYTECODE=1 " + python() + " " + path("check.py") + " " + shell_word(folder_.string()) + " " + arguments + " 2>&1");
   }
 
   fs::path folder_;
@@ -163,7 +163,6 @@ for name in ('backbone.stem.weight', 'key.backbone.stem.weight', 'backbone.layer
   Outcome wrong = run_shell(convert + path("weights.safetensors") + " " + path("wide/checkpoint.safetensors") + " " + path("z") + " 2>&1");
   EXPECT_EQ(wrong.code, 1);
   EXPECT_PRED2(contains, wrong.text, "error: expected backbone.");
-  fs::remove_all(fs::path(REPRISE_SOURCE_DIR) / "tools" / "__pycache__");
 }
 
 TEST_F(Adoption, AnEncoderThatPyTorchTrainedIsAsGoodHere) {
