@@ -35,7 +35,8 @@ void infer(InferContext& c) {
          to_string(x));
   }
   Layout at(x, groups);
-  if (at.pixels < 1) fail(ErrorKind::user, "[group_norm] expected images with at least one pixel, got {}", to_string(x));
+  if (at.pixels < 1)
+    fail(ErrorKind::user, "[group_norm] expected images with at least one pixel, got {}", to_string(x));
   for (int i : {kGamma, kBeta}) {
     if (c.shape(i) != Shape{at.channels}) {
       fail(ErrorKind::user, "[group_norm] expected gamma and beta [{}] for x {}, got {}", at.channels, to_string(x),
@@ -104,9 +105,8 @@ void forward_image(const ForwardContext& c, const Layout& at, std::int64_t image
     double variance = sum_group(at, sums, g) / size;
     rstd[g] = static_cast<T>(1.0 / std::sqrt(variance + static_cast<double>(eps)));
     T centre = mean[g], scale = rstd[g];
-    for_each_of_group(at, g, [&](std::int64_t i, std::int64_t k) {
-      y[i] = (x[i] - centre) * scale * gamma[k] + beta[k];
-    });
+    for_each_of_group(at, g,
+                      [&](std::int64_t i, std::int64_t k) { y[i] = (x[i] - centre) * scale * gamma[k] + beta[k]; });
   }
 }
 
@@ -118,8 +118,8 @@ void forward(ForwardContext& c) {
   });
 }
 
-// With xhat = (x - mean) rstd, for each image and channel: the sums over the pixels of dy, and of dy xhat. The gradients
-// of beta and gamma are their sums over the images; those of a group give dx.
+// With xhat = (x - mean) rstd, for each image and channel: the sums over the pixels of dy, and of dy xhat. The
+// gradients of beta and gamma are their sums over the images; those of a group give dx.
 template <class T>
 void channel_sums(BackwardContext& c, const Layout& at, std::int64_t image, double* of_dy, double* of_product) {
   const T* dy = c.grad_out(kY).as<T>() + image * at.image_size();

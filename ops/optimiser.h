@@ -1,8 +1,9 @@
 // Optimisers as fused loops over slabs: one pass over parameters, gradients and state per step. They are host code:
 // each storage's write is announced before the first byte changes, then one parallel loop runs over all ranges.
 //
-// Neighbours that touch in memory are merged into one range. An element depends on itself (with LARS also on two lengths,
-// summed in a fixed order), so the bits depend neither on the merging nor on the threads. f32 and f64; gradients and state have the parameter's dtype.
+// Neighbours that touch in memory are merged into one range. An element depends on itself (with LARS also on two
+// lengths, summed in a fixed order), so the bits depend neither on the merging nor on the threads. f32 and f64; gradients
+// and state have the parameter's dtype.
 #pragma once
 
 #include <span>

@@ -27,7 +27,8 @@ void to_unit_length(FeatureTable& table) {
 /// The label that the nearest rows vote for.
 std::int64_t vote(const float* cosines, const std::vector<std::int64_t>& labels, const KnnOptions& options,
                   std::vector<std::int32_t>& order) {
-  auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(static_cast<std::size_t>(options.neighbours), labels.size()));
+  auto count =
+      static_cast<std::ptrdiff_t>(std::min<std::size_t>(static_cast<std::size_t>(options.neighbours), labels.size()));
   order.resize(labels.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
   auto nearer = [&](std::int32_t a, std::int32_t b) {
@@ -75,9 +76,8 @@ double knn_of_encoder(const EvaluationContext& context, const Encoder& encoder) 
   if (most > 0) images = std::min(images, most);
   FeatureTable train = compute_features(context, encoder, context.data.train, images, "knn");
   FeatureTable test = compute_features(context, encoder, context.data.test, context.data.test.size(), "knn");
-  return knn_accuracy(
-      std::move(train), std::move(test),
-      {context.config.get_int("eval.knn_neighbours"), context.config.get_real("eval.knn_temperature")});
+  return knn_accuracy(std::move(train), std::move(test),
+                      {context.config.get_int("eval.knn_neighbours"), context.config.get_real("eval.knn_temperature")});
 }
 
 }  // namespace reprise

@@ -37,7 +37,8 @@ FeatureTable clouds(std::int64_t rows, std::int64_t width, int labels, double sp
     std::int64_t label = r % labels;
     table.labels.push_back(label);
     for (std::int64_t i = 0; i < width; ++i) {
-      double centre = uniform_from_word(philox_word(centres.seed, centres.id, static_cast<std::uint64_t>(label * width + i)));
+      double centre =
+          uniform_from_word(philox_word(centres.seed, centres.id, static_cast<std::uint64_t>(label * width + i)));
       double away = uniform_from_word(philox_word(noise.seed, noise.id, static_cast<std::uint64_t>(r * width + i)));
       table.values.push_back(static_cast<float>(centre - 0.5 + spread * (away - 0.5)));
     }
@@ -94,7 +95,8 @@ TEST(Knn, MeasuringChangesNothingOfTheTraining) {
     EXPECT_TRUE(without["best"].is_null());
     auto found = measurements(measured);
     ASSERT_GE(found.size(), 2u);
-    for (std::size_t i = 0; i + 1 < found.size(); ++i) EXPECT_EQ(found[i].first, static_cast<std::int64_t>(4 * (i + 1)));
+    for (std::size_t i = 0; i + 1 < found.size(); ++i)
+      EXPECT_EQ(found[i].first, static_cast<std::int64_t>(4 * (i + 1)));
     EXPECT_EQ(found.back().first, summary["steps"]);
     fs::remove_all(plain), fs::remove_all(measured);
   }
@@ -104,16 +106,19 @@ TEST(BestMetric, TheWeightsOfTheBestLineStay) {
   ScratchFolder scratch;
   for (const std::string metric : {"knn", "loss"}) {
     fs::path folder = scratch / metric;
-    Json summary = run_tiny(kTinyQueue, folder, with(kMeasured, {"train.keep_best=" + metric, "train.checkpoint_every=1",
-                                                                 "train.checkpoints_kept=100"}))
-                       .summary;
+    Json summary =
+        run_tiny(
+            kTinyQueue, folder,
+            with(kMeasured, {"train.keep_best=" + metric, "train.checkpoint_every=1", "train.checkpoints_kept=100"}))
+            .summary;
     double best = 0;
     std::int64_t step = 0;
     for (const std::string& text : deterministic_lines(folder)) {
       Json line = Json::parse(text);
       if (!line.contains(metric)) continue;
       double value = line[metric].get<double>();
-      if (step == 0 || (metric == "loss" ? value < best : value > best)) best = value, step = line["step"].get<std::int64_t>();
+      if (step == 0 || (metric == "loss" ? value < best : value > best))
+        best = value, step = line["step"].get<std::int64_t>();
     }
     EXPECT_EQ(summary["best"], (Json{{"metric", metric}, {"value", best}, {"step", step}}));
     SafetensorsFile kept(folder / kBestFile);
