@@ -6,6 +6,7 @@
 
 #include "autograd/lifetime.h"
 #include "ops/implementation.h"
+#include "recompute/bounding_regions.h"
 #include "recompute/context.h"
 #include "recompute/contract_names.h"
 #include "recompute/fingerprint.h"
@@ -38,24 +39,6 @@ namespace {
 
 using contract::Names;
 using contract::Span;
-
-/// For Op::region, without data: the region that bounds the true one, and the same whatever has happened since.
-class BoundingRegions final : public RegionContext {
- public:
-  BoundingRegions(const NodeRecord& node, const TapeData& data) : node_(node), data_(data) {}
-  const Op& op() const override { return *node_.op; }
-  const Attrs& attrs() const override { return node_.attrs; }
-  int input_count() const override { return node_.inputs; }
-  const Tensor& operand(int index) const override {
-    const OperandRecord& record = data_.operands[node_.first_operand + index];
-    return record.kind == OperandKind::value ? data_.values[record.value].tensor : record.tensor;
-  }
-  TensorView view(int index) const override { return operand(index).shape_view(); }
-
- private:
-  const NodeRecord& node_;
-  const TapeData& data_;
-};
 
 /// The implementation that runs the node's forward; empty where the op has but one.
 std::string kernel_of(const NodeRecord& node, const RegionContext& operands) {
@@ -151,7 +134,7 @@ void ContractBuilder::add_node(ReplayContract& contract, std::size_t span, std::
   out.number = index - names_.spans()[span].first_node;
   out.op = node.op->name;
   out.label = node.label;
-  out.kernel = kernel_of(node, BoundingRegions(node, data_));
+  out.kernel = kernel_of(node, BoundingRegions(node, data_, BoundingRegions::Data::unread));
   out.attrs = contract::attr_texts(node);
   for (int i = 0; i < node.inputs + node.updates; ++i) {
     const OperandRecord& from = operand(node, i);
@@ -245,7 +228,7 @@ void ContractBuilder::add_effects(ReplayContract& contract, const Span& span, st
     bool value = to.kind == OperandKind::value;
     const Tensor& tensor = value ? data_.values[to.value].tensor : to.tensor;
     out.storage = value ? names_.value(to.value, names_.span_of(index)) : names_.storage(to);
-    BoundingRegions context(node, data_);
+    BoundingRegions context(node, data_, BoundingRegions::Data::unread);
     out.region = summarise(node.op->region ? node.op->region(context, i) : tensor.region());
   }
 }

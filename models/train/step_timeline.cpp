@@ -100,12 +100,7 @@ void StepRecorder::forward_node(std::uint32_t node) {
 
 void StepRecorder::before_replay(const Tape& tape, std::uint32_t node) {
   if (in_forward_) enter(kNone);
-  const std::vector<SegmentInstance>& segments = tape.data().segments;
-  std::uint32_t segment = tape.data().nodes[node].segment;
-  if (!segments[segment].run_counted) return enter(units_.of_node(node));
-  // A two-level run is restored before the backward of its last segment.
-  while (segment + 1 < segments.size() && !segments[segment].option.run_ends) ++segment;
-  enter(units_.of_segment(segment));
+  enter(units_.of_replay(tape.data(), node));
 }
 
 void StepRecorder::before_backward(const Tape&, std::uint32_t node) {

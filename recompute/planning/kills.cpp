@@ -1,33 +1,8 @@
 #include "recompute/planning/kills.h"
 
-#include "autograd/lifetime.h"
+#include "recompute/bounding_regions.h"
 
 namespace reprise {
-
-namespace {
-
-/// Regions without data: where they depend on it, what bounds them.
-class BoundingRegions final : public RegionContext {
- public:
-  BoundingRegions(const NodeRecord& node, const TapeData& data) : node_(node), data_(data) {}
-  const Op& op() const override { return *node_.op; }
-  const Attrs& attrs() const override { return node_.attrs; }
-  int input_count() const override { return node_.inputs; }
-  const Tensor& operand(int index) const override {
-    const OperandRecord& record = data_.operands[node_.first_operand + index];
-    return record.kind == OperandKind::value ? data_.values[record.value].tensor : record.tensor;
-  }
-  TensorView view(int index) const override {
-    const Tensor& tensor = operand(index);
-    return tensor.defined() && tensor.storage().host_read() ? tensor.view() : tensor.shape_view();
-  }
-
- private:
-  const NodeRecord& node_;
-  const TapeData& data_;
-};
-
-}  // namespace
 
 Kills::Kills(const Tape& tape) : data_(tape.data()) {
   for (std::uint32_t n = 0; n < data_.nodes.size(); ++n) {
@@ -47,7 +22,7 @@ std::uint64_t Kills::key_of(const OperandRecord& operand) const {
 }
 
 Region Kills::region_of(const NodeRecord& node, int index) const {
-  BoundingRegions context(node, data_);
+  BoundingRegions context(node, data_, BoundingRegions::Data::as_it_is);
   const OperandRecord& operand = data_.operands[node.first_operand + index];
   if (operand.kind == OperandKind::value) return data_.values[operand.value].tensor.region();
   return node.op->region ? node.op->region(context, index) : operand.tensor.region();

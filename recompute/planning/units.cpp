@@ -20,6 +20,13 @@ Units::Units(const TapeData& data) : of_segment_(data.segments.size(), kNone) {
   }
 }
 
+std::uint32_t Units::of_replay(const TapeData& data, std::uint32_t node) const {
+  std::uint32_t segment = data.nodes[node].segment;
+  if (!data.segments[segment].run_counted) return of_node(node);
+  while (segment + 1 < data.segments.size() && !data.segments[segment].option.run_ends) ++segment;
+  return of_segment(segment);
+}
+
 std::string Units::row_name(int row) const {
   auto count = static_cast<int>(units_.size());
   return row < count ? "forward of " + units_[row].id : "backward of " + units_[row_count() - 1 - row].id;

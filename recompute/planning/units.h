@@ -26,6 +26,9 @@ class Units {
   std::size_t size() const { return units_.size(); }
   const Unit& operator[](std::size_t unit) const { return units_[unit]; }
   std::uint32_t of_node(std::uint32_t node) const { return of_node_[node]; }
+  /// The unit in whose backward a replay of `node` happens: its own; or, while its two-level run is restored, the last
+  /// of the run.
+  std::uint32_t of_replay(const TapeData& data, std::uint32_t node) const;
   /// The unit of explicit instance `segment`.
   std::uint32_t of_segment(std::uint32_t segment) const { return of_segment_[segment]; }
 

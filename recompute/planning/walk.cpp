@@ -27,16 +27,7 @@ class RowMeter final : public TapeObserver {
     for (std::size_t u = 0; u < units.size(); ++u) rows_[u] = forward_[u];
     row_ = units.backward_row(static_cast<std::uint32_t>(units.size() - 1));
   }
-  void before_replay(const Tape& tape, std::uint32_t node) override {
-    const std::vector<SegmentInstance>& segments = tape.data().segments;
-    std::uint32_t segment = tape.data().nodes[node].segment;
-    std::uint32_t unit = units_->of_node(node);
-    if (segments[segment].run_counted) {  // its run is restored, before the backward of the run's last segment
-      while (segment + 1 < segments.size() && !segments[segment].option.run_ends) ++segment;
-      unit = units_->of_segment(segment);
-    }
-    enter(unit);
-  }
+  void before_replay(const Tape& tape, std::uint32_t node) override { enter(units_->of_replay(tape.data(), node)); }
   void before_backward(const Tape&, std::uint32_t node) override { enter(units_->of_node(node)); }
   std::vector<std::int64_t> finish() {
     count();

@@ -75,17 +75,6 @@ TEST(Conform, IndicesOutsideAreRefusedInTheForward) {
 }
 
 /// Programs in which bytes that a gradient depends on are overwritten between their read and the backward.
-TEST(Conform, NothingPreservedGivesWrongGradients) {
-  SKIP_WITHOUT_SHARED_PROGRAMS();
-  for (const char* name :
-       {"c01_copy", "c01_matmul", "c01_rows", "c01_strided", "c01_view", "c01_whole", "c03_queue_copy",
-        "c03_queue_live", "c03_renorm", "c04_codebook", "c07_recurrent", "c07_three_versions", "c20_copied_weight",
-        "c20_fused_step", "c20_step_between", "c20_tied"}) {
-    Program program = load_program(shared_programs() + "/" + name + ".json");
-    EXPECT_EQ(judged(program, Method::unchecked).verdict, Verdict::silent) << name;
-  }
-}
-
 // ---- the language, on small programs
 
 /// A program around `main`, with a leaf x = [1], a buffer B = [2], a list `log` and a number `n`.
