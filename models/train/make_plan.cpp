@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/machine.h"
 #include "core/parallel.h"
 #include "models/train/measure_profile.h"
 #include "recompute/contract_json.h"
@@ -56,6 +57,9 @@ Profile profile_of(const Config& config, const std::string& method, const PlanNo
   if (!config.get_string("recompute.profile").empty()) {
     const std::string& path = config.get_string("recompute.profile");
     Profile profile = profile_from_json(read_file(config, "recompute.profile"), path);
+    if (profile.machine != processor_name()) {
+      throw config.error_at("recompute.profile", "expected times of this machine ({}), {} has those of '{}'", processor_name(), path, profile.machine);
+    }
     if (profile.trace == print.trace && profile.threads == print.threads && profile.build == print.build) return profile;
     throw config.error_at("recompute.profile",
                           "expected a profile of this step (trace {}, build {}, {} threads), {} is of trace {}, build {}, {} threads",

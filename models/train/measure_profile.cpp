@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/interrupt.h"
+#include "core/machine.h"
 #include "core/parallel.h"
 #include "core/philox.h"
 #include "models/train/step_planner.h"
@@ -153,6 +154,7 @@ Profile measure_profile(const Config& config, const std::shared_ptr<const Plan>&
   }
   profile.moved_ns = profile.micro_batches * moved_by(*plan, planner.problem(), costs);
   profile.threads = thread_count();
+  profile.machine = processor_name();
   return profile;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/machine.h"
 #include "recompute/planning/plan_text.h"
 #include "tests/models/tiny_run.h"
 
@@ -25,6 +26,7 @@ Profile even_profile(const Config& config) {
   profile.gather = {800, 0.12, 3};
   profile.exchange = {300, 0.2, 3};
   PlanPrint print = print_of(config);
+  profile.machine = processor_name();
   profile.trace = print.trace;
   profile.build = print.build;
   profile.threads = print.threads;
@@ -148,6 +150,17 @@ TEST(PlannedTraining, ABudgetThatNoPlanFitsSaysTheSmallestThatOneDoes) {
   EXPECT_TRUE(contains(text, "smallest feasible budget")) << text;
   EXPECT_TRUE(contains(text, std::to_string(smallest))) << text << "\n" << smallest;
   EXPECT_FALSE(fs::exists(folder / "run"));
+}
+
+TEST(PlannedTraining, AProfileOfAnotherMachineIsRefused) {
+  ScratchFolder folder;
+  Config config = tiny_config(kTinyQueue, folder / "none");
+  Profile other = even_profile(config);
+  other.machine = "another processor";
+  std::ofstream(folder / "profile.json") << to_json(other);
+  Config planned = tiny_config(kTinyQueue, folder / "run", {"recompute.method=joint", "recompute.profile=" + (folder / "profile.json").string()});
+  std::string text = error_of([&] { make_plan(planned); });
+  EXPECT_TRUE(contains(text, "another processor")) << text;
 }
 
 TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {

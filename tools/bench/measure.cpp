@@ -9,6 +9,7 @@
 #include <fstream>
 #include <limits>
 
+#include "core/machine.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/tensor.h"
@@ -130,14 +131,8 @@ Limits measure_limits(bool quick) {
 
 Machine this_machine() {
   Machine machine;
-  machine.cpu = "unknown processor";
+  machine.cpu = processor_name();
   machine.isa = onednn::has_avx512() ? "avx512" : "avx2";
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("model name")) continue;
-    machine.cpu = line.substr(line.find(':') + 2);
-    break;
-  }
   cpu_set_t cores;
   CPU_ZERO(&cores);
   machine.cores = ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
