@@ -1,15 +1,12 @@
 #include "models/config/yaml_reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <sstream>
+
+#include "data/text_file.h"
 
 namespace reprise {
 namespace {
@@ -168,29 +165,6 @@ void refuse_duplicates(const Node& node) {
   }
 }
 
-std::string read_text_file(const std::string& path) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    bool mistake = errno == ENOENT || errno == EACCES || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
-    fail(mistake ? ErrorKind::user : ErrorKind::io, "[config] cannot open {}: {}", path, std::strerror(errno));
-  }
-  std::string text;
-  char buffer[16384];
-  ssize_t got = 0;
-  while ((got = ::read(fd, buffer, sizeof buffer)) != 0) {
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) break;
-    text.append(buffer, static_cast<std::size_t>(got));
-    if (static_cast<std::int64_t>(text.size()) > kLongestConfigFile) break;
-  }
-  int error = errno;
-  ::close(fd);
-  if (got < 0) {
-    fail(error == EISDIR ? ErrorKind::user : ErrorKind::io, "[config] cannot read {}: {}", path, std::strerror(error));
-  }
-  return text;
-}
-
 }  // namespace
 
 Node read_yaml(std::string_view text, const std::string& source) {
@@ -227,6 +201,8 @@ Node read_yaml(std::string_view text, const std::string& source) {
   }
 }
 
-Node read_yaml_file(const std::string& path) { return read_yaml(read_text_file(path), path); }
+Node read_yaml_file(const std::string& path) {
+  return read_yaml(read_text_file(path, "config", kLongestConfigFile), path);
+}
 
 }  // namespace reprise

@@ -6,13 +6,15 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
 #include "core/error.h"
+#include "data/text_file.h"
 
 namespace reprise {
 namespace {
+
+constexpr std::int64_t kLongestLine = 16 << 20;
 
 [[noreturn]] void fail_io(const char* what, const std::filesystem::path& path, int error) {
   fail(ErrorKind::io, "[run folder] cannot {} {}: {}", what, path.string(), std::strerror(error));
@@ -29,7 +31,8 @@ std::optional<std::int64_t> step_of(const std::string& line) {
 }  // namespace
 
 MetricsLog::MetricsLog(std::filesystem::path path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  // Without waiting, or a pipe put there would hold the run until somebody reads from it.
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
   if (descriptor_ < 0) fail_io("open", path_, errno);
 }
 
@@ -59,15 +62,12 @@ void MetricsLog::append(const Json& line) {
 }
 
 void MetricsLog::truncate_after(std::int64_t step) {
-  std::ifstream in(path_, std::ios::binary);
-  if (!in) fail_io("read", path_, errno);
-  std::string line;
   off_t offset = 0, keep = 0;
   std::int64_t number = 0, torn = 0;
   bool cut = false;
-  while (std::getline(in, line)) {
+  // The last line of a killed process may lack its end.
+  read_lines(path_, "run folder", kLongestLine, [&](std::string& line, bool complete) {
     ++number;
-    bool complete = !in.eof();  // the last line of a killed process may lack its end
     offset += static_cast<off_t>(line.size()) + (complete ? 1 : 0);
     auto at = complete ? step_of(line) : std::nullopt;
     if (at && torn > 0) {
@@ -78,8 +78,7 @@ void MetricsLog::truncate_after(std::int64_t step) {
     if (!at && torn == 0) torn = number;
     if (!at || *at > step) cut = true;
     if (!cut) keep = offset;
-  }
-  if (in.bad()) fail_io("read", path_, errno);
+  });
   if (::ftruncate(descriptor_, keep) != 0) fail_io("cut", path_, errno);
 }
 

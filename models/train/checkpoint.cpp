@@ -3,17 +3,16 @@
 #include <fcntl.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "core/error.h"
 #include "data/atomic_file.h"
 #include "data/safetensors.h"
+#include "models/run/byte_hash.h"
+#include "data/text_file.h"
 
 namespace reprise {
 namespace {
@@ -21,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFormat = "reprise-state/1";
+constexpr std::int64_t kLongestState = 16 << 20;
 constexpr const char* kOptimiserPrefix = "optimiser.";
 
 const std::byte* bytes_of(const Tensor& tensor) {
@@ -101,16 +101,12 @@ void remove_old(const fs::path& folder, std::int64_t step, std::int64_t kept) {
 
 std::string hash_tensors(std::vector<NamedTensor> tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_64bits_reset(state);
+  ByteHash hash;
   for (const NamedTensor& t : tensors) {
-    std::string head = fmt::format("{}:{}:{};", t.name, to_string(t.tensor.dtype()), to_string(t.tensor.shape()));
-    XXH3_64bits_update(state, head.data(), head.size());
-    XXH3_64bits_update(state, bytes_of(t.tensor), static_cast<std::size_t>(t.tensor.bytes()));
+    hash.add(fmt::format("{}:{}:{};", t.name, to_string(t.tensor.dtype()), to_string(t.tensor.shape())));
+    hash.add(bytes_of(t.tensor), static_cast<std::size_t>(t.tensor.bytes()));
   }
-  std::string text = fmt::format("{:016x}", XXH3_64bits_digest(state));
-  XXH3_freeState(state);
-  return text;
+  return hash.text();
 }
 
 const NamedTensor* find_not_finite(const std::vector<NamedTensor>& tensors) {
@@ -147,11 +143,7 @@ std::optional<Json> read_state(const fs::path& folder) {
   fs::path path = folder / "state.json";
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in) fail(ErrorKind::io, "[checkpoint] cannot read {}", path.string());
-  Json state = Json::parse(text.str(), nullptr, false);
+  Json state = Json::parse(read_text_file(path, "checkpoint", kLongestState), nullptr, false);
   auto is_text = [&](const char* key) { return state.contains(key) && state[key].is_string(); };
   bool fine = state.is_object() && is_text("format") && state["format"] == kFormat && is_text("file") &&
               is_text("hash") && is_text("model") && state.contains("step") && state["step"].is_number_integer();

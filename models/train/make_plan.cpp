@@ -1,11 +1,10 @@
 #include "models/train/make_plan.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "core/machine.h"
 #include "core/parallel.h"
+#include "data/text_file.h"
 #include "models/train/measure_profile.h"
 #include "recompute/contract_json.h"
 #include "recompute/fingerprint.h"
@@ -15,12 +14,14 @@ namespace reprise {
 
 namespace {
 
+constexpr std::int64_t kLongestPlanFile = 256 << 20;
+
 std::string read_file(const Config& config, const std::string& key) {
-  const std::string& path = config.get_string(key);
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) throw config.error_at(key, "expected a file written by `reprise plan`, cannot read '{}'", path);
-  return std::move(text).str();
+  try {
+    return read_text_file(config.get_string(key), "plan", kLongestPlanFile);
+  } catch (const Error& error) {
+    throw config.error_at(key, "expected a file written by `reprise plan`. {}", error.message());
+  }
 }
 
 std::int64_t budget_of(const Config& config) { return config.get_bytes("memory.budget").value_or(0); }
@@ -129,10 +130,7 @@ MadePlan make_plan(const Config& config, const PlanNotes& notes) {
 
 std::shared_ptr<const Plan> read_plan_if_it_fits(const Config& config, const std::filesystem::path& path) {
   try {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream text;
-    if (!in || !(text << in.rdbuf())) return nullptr;
-    auto plan = std::make_shared<Plan>(plan_from_json(text.str(), path.string()));
+    auto plan = std::make_shared<Plan>(plan_from_json(read_text_file(path, "plan", kLongestPlanFile), path.string()));
     bool asked = plan->method == config.get_string("recompute.method") && plan->granularity == config.get_string("recompute.granularity");
     bool named = !config.get_string("recompute.plan").empty();
     if ((!asked || plan->budget != budget_of(config)) && !named) return nullptr;

@@ -1,8 +1,7 @@
 // Reading the sections of a conformance program.
-#include <fstream>
 #include <set>
-#include <sstream>
 
+#include "data/text_file.h"
 #include "tools/conform/program.h"
 
 namespace reprise::conform {
@@ -260,14 +259,7 @@ Program read_program(const std::string& text, const std::string& file) {
 }
 
 Program load_program(const std::string& file) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  if (!in) fail(ErrorKind::io, "[conform] {}: expected a readable file", file);
-  if (in.tellg() > kMaxFileBytes) fail(ErrorKind::user, "[conform] {}: expected at most {} bytes", file, kMaxFileBytes);
-  in.seekg(0);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) fail(ErrorKind::io, "[conform] {}: expected a readable file", file);
-  return read_program(text.str(), file);
+  return read_program(read_text_file(file, "conform", kMaxFileBytes), file);
 }
 
 }  // namespace reprise::conform

@@ -3,13 +3,12 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
-#include <sstream>
 
 #include "core/error.h"
+#include "data/text_file.h"
 #include "models/run/run_folder.h"
 #include "models/run/summary_table.h"
 #include "models/train/run_reports.h"
@@ -29,6 +28,8 @@ Examples:
   reprise compare runs/retain runs/region
   reprise compare runs/* --json)";
 
+constexpr std::int64_t kLongestText = 16 << 20;
+
 struct Options {
   std::vector<std::string> runs;
   int rows = 8;
@@ -46,24 +47,22 @@ using Rows = std::vector<std::vector<std::string>>;
 Json read_json(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return nullptr;
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  Json value = Json::parse(text.str(), nullptr, false);
+  Json value = Json::parse(read_text_file(path, "compare", kLongestText), nullptr, false);
   if (!value.is_object()) fail(ErrorKind::user, "[compare] expected a JSON object in {}, got something else", path.string());
   return value;
 }
 
 /// A line cut short by a killed process, or one that is being written, is left out.
 std::map<std::int64_t, Json> read_metrics(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
+  std::error_code error;
   std::map<std::int64_t, Json> lines;
-  for (std::string line; std::getline(in, line);) {
+  if (!fs::exists(path, error)) return lines;
+  read_lines(path, "compare", kLongestText, [&](std::string& line, bool) {
     Json value = Json::parse(line, nullptr, false);
     if (value.is_object() && value.contains("step") && value["step"].is_number_integer()) {
       lines[value["step"].get<std::int64_t>()].update(value);  // a step may have several lines
     }
-  }
+  });
   return lines;
 }
 

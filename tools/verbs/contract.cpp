@@ -1,10 +1,9 @@
 // `reprise contract`: the replay contracts of a run as a document, and what changed between two of them.
 #include <cstdio>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "data/atomic_file.h"
+#include "data/text_file.h"
 #include "models/train/trace_step.h"
 #include "recompute/contract_diff.h"
 #include "tools/cli/verb.h"
@@ -25,6 +24,8 @@ Examples:
   reprise contract configs/cifar100_dense_queue.yaml recompute.method=region model.queue.layout=shift -o shift.json
   reprise contract --diff ring.json shift.json)";
 
+constexpr std::int64_t kLongestDocument = 256 << 20;
+
 struct Options {
   ConfigArguments arguments;
   std::string output;
@@ -32,19 +33,14 @@ struct Options {
   bool all = false;
 };
 
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf()))
-    fail(ErrorKind::user, "[contract] expected a document written by `reprise contract`, cannot read {}", path);
-  return std::move(text).str();
+ContractDocument read_document(const std::string& path) {
+  return parse_contracts(read_text_file(path, "contract", kLongestDocument), path);
 }
 
 int diff(const Options& options) {
   if (!options.arguments.empty() || !options.output.empty())
     fail(ErrorKind::user, "[contract] --diff takes two documents and nothing else");
-  ContractDocument a = parse_contracts(read_text(options.diff[0]), options.diff[0]);
-  ContractDocument b = parse_contracts(read_text(options.diff[1]), options.diff[1]);
+  ContractDocument a = read_document(options.diff[0]), b = read_document(options.diff[1]);
   std::vector<std::string> lines = diff_contracts(a, b, options.all ? SIZE_MAX : 4);
   for (const std::string& line : lines) fmt::print("{}\n", line);
   if (lines.empty()) fmt::print("no difference\n");

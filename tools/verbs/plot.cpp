@@ -3,13 +3,13 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
 
 #include "core/error.h"
 #include "data/atomic_file.h"
+#include "data/text_file.h"
 #include "models/run/progress.h"
 #include "models/run/run_folder.h"
 #include "tools/chart/chart.h"
@@ -32,6 +32,8 @@ Examples:
   reprise plot runs/cifar100_dense_queue
   reprise plot runs/retain runs/region -o compare.svg)";
 
+constexpr std::int64_t kLongestLine = 16 << 20;
+
 struct Options {
   std::vector<std::string> runs;
   std::string output;
@@ -53,6 +55,7 @@ constexpr Quantity kQuantities[] = {
     {"lr", "Learning rate", chart::Unit::number, true, 90},
     {"peak_bytes", "Peak memory", chart::Unit::bytes, true, 130},
     {"images_per_second", "Images per second", chart::Unit::number, true, 110},
+    {"examples_per_second", "Examples per second", chart::Unit::number, true, 110},
 };
 
 struct Run {
@@ -61,22 +64,17 @@ struct Run {
   std::optional<Config> config;  // nothing when it cannot be read, for instance that of a model this program lacks
 };
 
-std::vector<Json> read_lines(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(ErrorKind::io, "[plot] cannot read {}", path.string());
+std::vector<Json> read_metrics(const fs::path& path) {
   std::vector<Json> lines;
-  std::string text;
-  for (int number = 1; std::getline(in, text); ++number) {
-    bool torn = in.eof();  // a run may be writing this line, or was killed in it
+  std::int64_t number = 0;
+  read_lines(path, "plot", kLongestLine, [&](std::string& text, bool whole) {
+    ++number;
     Json line = Json::parse(text, nullptr, false);
     bool good = line.is_object() && line.contains("step") && line["step"].is_number();
-    if (!good && torn) break;
-    if (!good) {
-      fail(ErrorKind::io, "[plot] {}:{}: expected a JSON object with a step, got something else", path.string(),
-           number);
-    }
-    lines.push_back(std::move(line));
-  }
+    if (good) lines.push_back(std::move(line));
+    if (good || !whole) return;  // a run may be writing the last line, or was killed in it
+    fail(ErrorKind::io, "[plot] {}:{}: expected a JSON object with a step, got something else", path.string(), number);
+  });
   return lines;
 }
 
@@ -94,7 +92,7 @@ Run read_run(const std::string& folder) {
   Run run;
   fs::path plain = fs::path(folder).lexically_normal();
   run.name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
-  run.lines = read_lines(path);
+  run.lines = read_metrics(path);
   if (run.lines.empty()) {
     fail(ErrorKind::user, "[plot] {} holds no line yet. a run writes one every train.log_every steps", path.string());
   }
@@ -173,7 +171,7 @@ void add_budgets(chart::Panel& panel, const std::vector<Run>& runs) {
 
 std::string describe(const Run& run) {
   double step = value_of(run.lines.back(), "step");
-  std::string text = fmt::format("{} steps", static_cast<std::int64_t>(step));
+  std::string text = fmt::format("{:.0f} steps", step);
   if (!run.config) return text;
   return fmt::format("{}, recompute.method {}, {}", run.config->get_string("model.type"),
                      run.config->get_string("recompute.method"), text);
