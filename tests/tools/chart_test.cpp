@@ -113,6 +113,46 @@ Panel heat_map() {
   return panel;
 }
 
+/// Ratios with intervals along x, a row for each named thing.
+Panel forest(int rows) {
+  Panel panel;
+  panel.title = "time over that of the whole method";
+  panel.x = {.label = "ratio of step times", .scale = ScaleKind::log};
+  for (const char* budget : {"both", "tight"}) {
+    Series series = line(budget, {}, {});
+    series.kind = SeriesKind::points;
+    series.across = true;
+    double shift = panel.series.empty() ? -0.15 : 0.15;
+    for (int row = 0; row < rows; ++row) {
+      double ratio = 0.8 + 0.05 * row + shift;
+      series.x.push_back(ratio);
+      series.y.push_back(row + shift);
+      series.low.push_back(ratio * 0.95);
+      series.high.push_back(ratio * 1.05);
+    }
+    panel.series.push_back(series);
+  }
+  for (int row = 0; row < rows; ++row)
+    panel.y.names.push_back("method " + std::string(static_cast<std::size_t>(row), 'w'));
+  panel.rules.push_back({Along::x, 1, "equal"});
+  panel.rules.push_back({Along::x, 0.8, "target 0.80"});
+  return panel;
+}
+
+/// Seven pictures of one kind in two columns.
+Chart grid() {
+  Chart chart;
+  chart.title = "memory over a step";
+  chart.columns = 2;
+  chart.one_legend = true;
+  for (int i = 0; i < 7; ++i) {
+    chart.panels.push_back(memory());
+    chart.panels.back().title = "method " + std::to_string(i);
+    chart.panels.back().height = 110;
+  }
+  return chart;
+}
+
 std::vector<Chart> samples() {
   std::vector<Chart> charts;
   std::mt19937 random(7);
@@ -130,6 +170,8 @@ std::vector<Chart> samples() {
   stacked.panels.push_back(memory());
   stacked.panels.push_back(heat_map());
   charts.push_back(stacked);
+  charts.push_back(chart_of(forest(7)));
+  charts.push_back(grid());
   return charts;
 }
 
@@ -285,6 +327,56 @@ TEST(Chart, SeriesOfOneNameShareColourAndLegendEntry) {
   std::string svg = to_svg(chart_of(panel));
   EXPECT_EQ(count(svg, ">a</text>"), 1);
   EXPECT_EQ(count(svg, line_style(2).colour), 1);  // its hatching alone
+}
+
+TEST(Chart, RowsOfANamedAxisGoDownAndCarryTheirIntervalsAcross) {
+  std::string svg = to_svg(chart_of(forest(2)));
+  std::vector<TextBox> boxes = text_boxes(svg);
+  auto box = [&](const std::string& text) {
+    auto found = std::find_if(boxes.begin(), boxes.end(), [&](const TextBox& b) { return b.text == text; });
+    EXPECT_NE(found, boxes.end()) << text;
+    return found == boxes.end() ? TextBox{} : *found;
+  };
+  EXPECT_LT(box("method ").top, box("method w").top);
+  EXPECT_LT(box("target 0.80").left, box("equal").left);
+  // Each interval is one line along a row with an upright end at both sides.
+  std::regex bar(
+      "<line x1=\"([0-9.]+)\" y1=\"([0-9.]+)\" x2=\"([0-9.]+)\" y2=\"([0-9.]+)\" stroke=\"#(0072b2|d55e00)\" "
+      "stroke-width=\"1.4\"/>");
+  int along = 0, upright = 0;
+  for (std::sregex_iterator at(svg.begin(), svg.end(), bar), end; at != end; ++at) {
+    ((*at)[2] == (*at)[4] ? along : upright) += 1;
+  }
+  EXPECT_EQ(along, 4);
+  EXPECT_EQ(upright, 8);
+}
+
+TEST(Chart, PanelsInColumnsShareOneLegend) {
+  Chart chart = grid();
+  std::string svg = to_svg(chart);
+  EXPECT_EQ(count(svg, ">category 3</text>"), 1);
+  std::vector<TextBox> boxes = text_boxes(svg);
+  std::vector<double> left, top;
+  for (const TextBox& box : boxes) {
+    if (box.text.starts_with("method ")) {
+      left.push_back(box.left);
+      top.push_back(box.top);
+    }
+  }
+  ASSERT_EQ(left.size(), 7U);
+  EXPECT_EQ(left[0], left[2]);
+  EXPECT_EQ(top[0], top[1]);
+  EXPECT_NEAR(left[1] - left[0], chart.width / 2, 1e-6);
+  EXPECT_LT(top[1], top[2]);
+}
+
+TEST(Chart, TextsStandAtTheRightOfTheirPoints) {
+  Panel panel = heat_map();
+  panel.series[1].texts = {"0.79", "1.02"};
+  std::string svg = to_svg(chart_of(panel));
+  EXPECT_EQ(count(svg, ">0.79</text>") + count(svg, ">1.02</text>"), 2);
+  panel.series[1].texts.pop_back();
+  EXPECT_THROW(to_svg(chart_of(panel)), Error);
 }
 
 TEST(Chart, ListsOfOneLengthAreAskedFor) {

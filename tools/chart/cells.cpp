@@ -59,6 +59,17 @@ double baseline(const Plot& plot, const Box& box, double size) {
 
 }  // namespace
 
+std::string ground_at(const Plot& plot, Place place) {
+  const HeatMap& map = *plot.panel->heat_map;
+  auto [low, high] = heat_range(map);
+  for (std::size_t i = 0; i < map.values.size(); ++i) {
+    Box box = box_of(plot, i / map.columns.size(), i % map.columns.size());
+    bool inside = place.x >= box.x && place.x < box.right() && place.y >= box.y && place.y < box.bottom();
+    if (inside && can_show(map.values[i], ScaleKind::linear)) return cell_colour(map, low, high, map.values[i]);
+  }
+  return "#f4f4f4";
+}
+
 void draw_cells(Svg& svg, const Plot& plot) {
   const HeatMap& map = *plot.panel->heat_map;
   auto [low, high] = heat_range(map);

@@ -23,6 +23,7 @@ struct Axis {
   ScaleKind scale = ScaleKind::linear;
   std::optional<double> low, high;  // ends; where absent they follow the data
   bool zero = false;                // 0 is on the axis (linear only; stacked areas always have it)
+  std::vector<std::string> names;   // of a y axis: what 0, 1, 2, ... stand for, from the top down; no numbers then
 };
 
 /// A step holds its value until the next x. Areas of one panel are stacked in their order and share their x.
@@ -34,7 +35,9 @@ struct Series {
   std::string name;  // for the legend; series of one name share colour, shape and legend entry. empty: not listed
   std::vector<double> x, y;
   std::vector<double> low, high;  // ends of error bars (points) or of a shaded interval (lines); absent or as long as y
-  std::optional<int> slot;        // which colour and shape; else the next that is free
+  bool across = false;            // low and high are ends along x (points)
+  std::vector<std::string> texts;     // at the right of each point; absent or as long as y
+  std::optional<int> slot;            // which colour and shape; else the next that is free
   Stroke stroke = Stroke::automatic;  // automatic: a pattern of its own for each slot
   bool marked = false;                // a line shows its shape now and then
 };
@@ -98,6 +101,8 @@ struct Chart {
   std::vector<Panel> panels;  // one above the other, left and right edges in line
   double width = 920;         // in pixels
   LegendPlace legend = LegendPlace::automatic;
+  int columns = 1;          // panels side by side, row by row
+  bool one_legend = false;  // one for all panels, below them: their series of one name look alike
 };
 
 /// The chart as a whole SVG document in UTF-8. Errors (internal) when lists that belong together differ in length.

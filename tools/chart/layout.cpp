@@ -26,6 +26,9 @@ Range x_range(const Panel& panel) {
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       if (is_area(series) || can_show(series.y[i], panel.y.scale)) range.include(series.x[i], panel.x.scale);
     }
+    if (!series.across) continue;
+    for (double value : series.low) range.include(value, panel.x.scale);
+    for (double value : series.high) range.include(value, panel.x.scale);
   }
   for (const Band& band : panel.bands) {
     if (band.along != Along::x) continue;
@@ -51,6 +54,7 @@ Range y_range(const Panel& panel) {
     const Series& series = panel.series[i];
     for (double value : is_area(series) ? tops[i] : series.y) range.include(value, panel.y.scale);
     if (is_area(series)) range.include(0, panel.y.scale);
+    if (series.across) continue;
     for (double value : series.low) range.include(value, panel.y.scale);
     for (double value : series.high) range.include(value, panel.y.scale);
   }
@@ -175,6 +179,16 @@ void place_flags(std::vector<Flag>& flags, double right_end) {
 
 double left_of_heat_map(const HeatMap& map) { return std::min(widest(map.rows, kTickText), kRowNamesMost) + 10; }
 
+/// Names stand in the middle of equal parts, the first at the top.
+Ticks named_ticks(const std::vector<std::string>& names) {
+  Ticks ticks{-0.5, static_cast<double>(names.size()) - 0.5, {}, {}};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    ticks.at.push_back(static_cast<double>(i));
+    ticks.text.push_back(shorten_text(names[i], kTickText, kRowNamesMost));
+  }
+  return ticks;
+}
+
 double names_below(const PanelLayout& layout) {
   const Panel& panel = *layout.panel;
   if (!panel.heat_map) return 18;
@@ -198,7 +212,8 @@ PanelLayout measure_sides(const Panel& panel) {
     layout.numbers = left_of_heat_map(*panel.heat_map);
   } else {
     int most = std::clamp(static_cast<int>(layout.plot.box.height / 30), 3, 9);
-    layout.y = ticks_of(with_axis(y_range(panel), panel.y), panel.y, most, true);
+    bool named = !panel.y.names.empty();
+    layout.y = named ? named_ticks(panel.y.names) : ticks_of(with_axis(y_range(panel), panel.y), panel.y, most, true);
     layout.numbers = widest(layout.y.text, kTickText) + 10;
     std::vector<std::string> lanes;
     for (const Lane& lane : panel.lanes) lanes.push_back(shorten_text(lane.name, kTickText, kLaneNamesMost));
@@ -229,6 +244,7 @@ void measure_plot(PanelLayout& layout, double left, double width, double full, b
     layout.x = x_ticks_for(panel, width);
     layout.plot.x = {layout.x.low, layout.x.high, box.x, box.right(), panel.x.scale};
     layout.plot.y = {layout.y.low, layout.y.high, box.height, 0, panel.y.scale};
+    if (!panel.y.names.empty()) layout.plot.y = {layout.y.low, layout.y.high, 0, box.height};
     layout.flags = flags_of(layout);
     place_flags(layout.flags, full - kMargin / 2);
   }
@@ -239,7 +255,7 @@ void measure_plot(PanelLayout& layout, double left, double width, double full, b
   layout.below = lanes_height(panel) + names_below(layout);
   layout.below += 16 * static_cast<double>(wrap_text(panel.x.label, 12, width).size());
   if (!legend_right && !layout.legend.empty()) {
-    layout.below += 12 + legend_rows_height(layout.legend, full - 2 * kMargin);
+    layout.below += 12 + legend_rows_height(layout.legend, full - layout.begin - 2 * kMargin);
   }
   if (legend_right && !layout.legend.empty()) {  // a long column reaches below the plot
     double column = legend_column_size(layout.legend, kLegendMost).height;

@@ -32,13 +32,15 @@ struct PanelLayout {
   double right = 0;             // for the colour bar and the legend column
   double above = 0, below = 0;  // for the title and flags; for lanes, numbers, label and legend rows
   bool legend_right = false;
+  double begin = 0;  // the left end of the panel's part of the picture
 };
 
 /// Finds ranges, y ticks and the pixels that are needed at the left.
 PanelLayout measure_sides(const Panel& panel);
 /// The pixels at the right, with the legend there or not.
 double right_needed(const PanelLayout& layout, bool legend_right, double most);
-/// Sets the plot's left edge and width, x ticks, flags, above and below. `full` is the width of the picture.
+/// Sets the plot's left edge and width, x ticks, flags, above and below. The panel's part of the picture reaches from
+/// `begin` to `full`.
 void measure_plot(PanelLayout& layout, double left, double width, double full, bool legend_right);
 /// `top` is where the panel begins.
 void draw_panel(Svg& svg, PanelLayout& layout, double top, double full);

@@ -172,7 +172,7 @@ void draw_beside(Svg& svg, const PanelLayout& layout, double y, double full) {
   if (layout.legend_right) {
     draw_legend_column(svg, layout.legend, {x + 2, box.y}, kLegendMost);
   } else {
-    draw_legend_rows(svg, layout.legend, {kMargin, y + 12}, full - 2 * kMargin);
+    draw_legend_rows(svg, layout.legend, {layout.begin + kMargin, y + 12}, full - layout.begin - 2 * kMargin);
   }
 }
 

@@ -49,5 +49,7 @@ void draw_lines_and_points(Svg& svg, const Plot& plot);
 /// Cells of the heat map, and their values where there is room; these over the series, and out of the way of points.
 void draw_cells(Svg& svg, const Plot& plot);
 void draw_cell_texts(Svg& svg, const Plot& plot);
+/// The colour of the cell of a heat map under a place.
+std::string ground_at(const Plot& plot, Place place);
 
 }  // namespace reprise::chart

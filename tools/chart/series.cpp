@@ -146,18 +146,37 @@ void draw_shapes_of_line(Svg& svg, const Plot& plot, std::size_t at) {
 std::string tooltip_of(const Plot& plot, const Series& series, std::size_t i) {
   const Panel& panel = *plot.panel;
   if (panel.heat_map) return series.name;
-  return fmt::format("{}{}{}, {}", series.name, series.name.empty() ? "" : ": ", value_text(series.x[i], panel.x.unit),
-                     value_text(series.y[i], panel.y.unit));
+  std::string begin = series.name + (series.name.empty() ? "" : ": ");
+  if (!panel.y.names.empty()) {
+    auto row =
+        static_cast<std::size_t>(std::clamp(std::lround(series.y[i]), 0L, static_cast<long>(panel.y.names.size()) - 1));
+    return fmt::format("{}{}, {}", begin, panel.y.names[row], value_text(series.x[i], panel.x.unit));
+  }
+  return fmt::format("{}{}, {}", begin, value_text(series.x[i], panel.x.unit), value_text(series.y[i], panel.y.unit));
 }
 
 void draw_error_bar(Svg& svg, const Plot& plot, const Series& series, std::size_t i, const LineStyle& style) {
   if (series.low.empty() || series.high.empty()) return;
-  if (!can_show(series.low[i], plot.y.kind) || !can_show(series.high[i], plot.y.kind)) return;
-  double x = plot.x(series.x[i]), top = plot.y(series.high[i]), bottom = plot.y(series.low[i]);
+  const Scale& scale = series.across ? plot.x : plot.y;
+  if (!can_show(series.low[i], scale.kind) || !can_show(series.high[i], scale.kind)) return;
   std::string stroke = fmt::format("stroke=\"{}\" stroke-width=\"1.4\"", style.colour);
+  if (series.across) {
+    double y = plot.y(series.y[i]), left = plot.x(series.low[i]), right = plot.x(series.high[i]);
+    svg.line({left, y}, {right, y}, stroke);
+    svg.line({left, y - 3.5}, {left, y + 3.5}, stroke);
+    svg.line({right, y - 3.5}, {right, y + 3.5}, stroke);
+    return;
+  }
+  double x = plot.x(series.x[i]), top = plot.y(series.high[i]), bottom = plot.y(series.low[i]);
   svg.line({x, top}, {x, bottom}, stroke);
   svg.line({x - 3.5, top}, {x + 3.5, top}, stroke);
   svg.line({x - 3.5, bottom}, {x + 3.5, bottom}, stroke);
+}
+
+/// At the right of a point, set off from the cell or the plot under it.
+void draw_point_text(Svg& svg, const Plot& plot, Place place, const std::string& text) {
+  std::string ground = plot.panel->heat_map ? ground_at(plot, place) : "#ffffff";
+  svg.text({place.x + 8, place.y + 4}, text, {.size = 11, .colour = ink_on(ground), .bold = true, .halo = ground});
 }
 
 void draw_points(Svg& svg, const Plot& plot, std::size_t at) {
@@ -170,6 +189,7 @@ void draw_points(Svg& svg, const Plot& plot, std::size_t at) {
     if (!inside(plot.box, place)) continue;
     draw_error_bar(svg, plot, series, i, style);
     draw_shape(svg, style, place, many ? 2.5 : 4.8, many ? std::string() : tooltip_of(plot, series, i));
+    if (!series.texts.empty()) draw_point_text(svg, plot, place, series.texts[i]);
   }
 }
 
