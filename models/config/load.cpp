@@ -30,7 +30,7 @@ class ConfigLoader {
     for (const Override& override : overrides_) gather_override(override);
     Config config;
     config.file_ = file;
-    config.keys_ = schema_.keys_for(find_model_type());
+    config.keys_ = schema_.keys_for(find_type());
     for (const Key& key : config.keys_.keys()) config.settings_[key.name].value = key.default_value;
     for (const Assignment& assignment : assignments_) apply(config, assignment);
     return config;
@@ -40,7 +40,7 @@ class ConfigLoader {
   [[noreturn]] void refuse_unknown(const Position& position, const std::string& name) const {
     std::string nearest = all_.nearest(name);
     fail_config(position, "unknown key {}. {}", quoted_for_message(name),
-                nearest.empty() ? "`reprise config --reference` lists all keys"
+                nearest.empty() ? "`" + schema_.list_command() + "` lists all keys"
                                 : "nearest known key is " + quoted_for_message(nearest));
   }
 
@@ -128,8 +128,8 @@ class ConfigLoader {
     fail_config(override.position, "{} is {}, not {}", key.name, value_text(key, current), value_text(key, expected));
   }
 
-  std::string find_model_type() const {
-    const Key& key = *all_.find("model.type");
+  std::string find_type() const {
+    const Key& key = *all_.find(schema_.type_key());
     ConfigValue value = key.default_value;
     for (const Assignment& assignment : assignments_) {
       if (assignment.key != key.name) continue;
@@ -142,9 +142,8 @@ class ConfigLoader {
     const Key* key = config.keys_.find(assignment.key);
     if (key == nullptr) {
       if (assignment.node == nullptr) return;  // a removal that reaches into another model's keys changes nothing
-      fail_config(assignment.position, "the key {} belongs to model.type {}, and model.type is {} here",
-                  quoted_for_message(assignment.key), join(schema_.types_with(assignment.key)),
-                  find_model_type());
+      fail_config(assignment.position, "the key {} belongs to {} {}, and {} is {} here", quoted_for_message(assignment.key),
+                  schema_.type_key(), join(schema_.types_with(assignment.key)), schema_.type_key(), find_type());
     }
     Config::Setting& setting = config.settings_[key->name];
     if (!assignment.entry.empty()) return apply_entry(*key, setting, assignment);

@@ -16,10 +16,10 @@ struct Group {
 std::vector<Group> groups_of(const Schema& schema) {
   KeySet any = schema.keys_for(schema.model_types().front().name);
   Group common{"Keys of every run", {}};
-  for (const Key& key : schema.common()) common.keys.push_back(key.name == "model.type" ? *any.find(key.name) : key);
+  for (const Key& key : schema.common()) common.keys.push_back(key.name == schema.type_key() ? *any.find(key.name) : key);
   std::vector<Group> groups{std::move(common)};
   for (const ModelType& type : schema.model_types()) {
-    groups.push_back({fmt::format("Keys of model.type {}: {}", type.name, type.summary), type.keys});
+    groups.push_back({fmt::format("Keys of {} {}: {}", schema.type_key(), type.name, type.summary), type.keys});
   }
   return groups;
 }

@@ -65,12 +65,12 @@ void Schema::add(std::vector<Key> keys) {
 
 void Schema::add_model_type(ModelType type) {
   if (find_model_type(type.name) != nullptr)
-    fail(ErrorKind::internal, "[config] model.type {} is declared twice", type.name);
+    fail(ErrorKind::internal, "[config] {} {} is declared twice", type_key_, type.name);
   for (const ModelType& other : types_) {
     for (const Key& key : type.keys) {
       for (const Key& same : other.keys) {
         if (same.name != key.name || same.type == key.type) continue;
-        fail(ErrorKind::internal, "[config] the key {} is {} in model.type {}, {} in {}", key.name, type_name(key.type),
+        fail(ErrorKind::internal, "[config] the key {} is {} in {} {}, {} in {}", key.name, type_name(key.type), type_key_,
              type.name, type_name(same.type), other.name);
       }
     }
@@ -87,16 +87,16 @@ const ModelType* Schema::find_model_type(const std::string& name) const {
 
 KeySet Schema::keys_for(const std::string& model_type) const {
   const ModelType* type = find_model_type(model_type);
-  if (type == nullptr) fail(ErrorKind::user, "[config] unknown model.type {}", quoted_for_message(model_type));
+  if (type == nullptr) fail(ErrorKind::user, "[config] unknown {} {}", type_key_, quoted_for_message(model_type));
   KeySet set;
   for (const Key& key : common_) {
     Key copy = key;
-    if (key.name == "model.type") {
+    if (key.name == type_key_) {
       copy.choices.clear();
       for (const ModelType& known : types_) copy.choices.push_back(known.name);
     }
     set.add(std::move(copy));
-    if (key.name == "model.type") {
+    if (key.name == type_key_) {
       for (const Key& own : type->keys) set.add(own);
     }
   }

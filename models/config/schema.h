@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/config/key.h"
@@ -46,6 +47,13 @@ class KeySet {
 
 class Schema {
  public:
+  /// The schema of runs; or one of other files whose keys depend on a type of their own, as those of studies do.
+  /// `type_key` is the choice that says which, `list_command` what lists all keys, for error texts.
+  explicit Schema(std::string type_key = "model.type", std::string list_command = "reprise config --reference")
+      : type_key_(std::move(type_key)), list_command_(std::move(list_command)) {}
+  const std::string& type_key() const { return type_key_; }
+  const std::string& list_command() const { return list_command_; }
+
   void add(std::vector<Key> keys);
   /// Errors (internal) when the name is taken or a key clashes with one of another type of the same name.
   void add_model_type(ModelType type);
@@ -54,13 +62,14 @@ class Schema {
   const std::vector<ModelType>& model_types() const { return types_; }
   const ModelType* find_model_type(const std::string& name) const;
 
-  /// The keys of a run with this model.type; without one, the keys of all types together (each name once).
+  /// The keys of a run with this type; without one, the keys of all types together (each name once).
   KeySet keys_for(const std::string& model_type) const;
   KeySet all_keys() const;
   /// The model types that declare the key, in order.
   Words types_with(const std::string& key) const;
 
  private:
+  std::string type_key_, list_command_;
   std::vector<Key> common_;
   std::vector<ModelType> types_;
 };
