@@ -4,7 +4,7 @@
 #include "ops/row_sums.h"
 #include "ops/vector_math.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)  // clang 14 cannot ask the processor for a level
 #define REPRISE_WIDE_BUILD 1
 #define REPRISE_WIDE __attribute__((target("arch=x86-64-v4")))
 #endif

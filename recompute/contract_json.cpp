@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "recompute/fingerprint.h"
+#include "recompute/json_place.h"
 
 namespace reprise {
 
@@ -79,82 +80,7 @@ std::string contracts_fingerprint(const std::vector<ReplayContract>& contracts) 
 
 // ---- reading
 
-/// A place in a document, with its path for error texts.
-class Place {
- public:
-  Place(const Json& json, std::string source, std::string path)
-      : json_(json), source_(std::move(source)), path_(std::move(path)) {}
-
-  template <class... Args>
-  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(ErrorKind::user, "[contract] {}{}{}: {}", source_, path_.empty() ? "" : ", ", path_,
-         fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  Place at(const char* key) const {
-    auto found = json_.find(key);
-    if (found == json_.end()) refuse("expected the key '{}', got none", key);
-    return {*found, source_, path_.empty() ? key : path_ + "." + key};
-  }
-  /// An object of exactly these keys.
-  const Place& object(const std::set<std::string>& keys) const {
-    if (!json_.is_object()) refuse("expected an object, got {}", json_.type_name());
-    for (const auto& [key, value] : json_.items()) {
-      if (!keys.contains(key)) refuse("unknown key '{}'", key.substr(0, 60));
-    }
-    return *this;
-  }
-  std::string text() const {
-    if (!json_.is_string()) refuse("expected text, got {}", json_.type_name());
-    return json_.get<std::string>();
-  }
-  std::string one_of(std::initializer_list<const char*> words) const {
-    std::string word = text(), known;
-    for (const char* each : words) {
-      if (word == each) return word;
-      known += (known.empty() ? "" : ", ") + std::string(each);
-    }
-    refuse("expected one of {}, got '{}'", known, word.substr(0, 60));
-  }
-  bool flag() const {
-    if (!json_.is_boolean()) refuse("expected true or false, got {}", json_.type_name());
-    return json_.get<bool>();
-  }
-  std::uint64_t natural() const {
-    if (!json_.is_number_unsigned())
-      refuse("expected a whole number from 0 on, got {}", json_.is_number() ? json_.dump() : json_.type_name());
-    return json_.get<std::uint64_t>();
-  }
-  std::int64_t count() const {
-    std::uint64_t number = natural();
-    if (number > static_cast<std::uint64_t>(INT64_MAX)) refuse("expected a number below 2^63, got {}", number);
-    return static_cast<std::int64_t>(number);
-  }
-  template <class Read>
-  auto list(Read&& read) const {
-    if (!json_.is_array()) refuse("expected a list, got {}", json_.type_name());
-    std::vector<decltype(read(*this))> out;
-    out.reserve(json_.size());
-    for (std::size_t i = 0; i < json_.size(); ++i) {
-      out.push_back(read(Place(json_[i], source_, path_ + "[" + std::to_string(i) + "]")));
-    }
-    return out;
-  }
-  std::vector<std::string> texts() const {
-    return list([](const Place& place) { return place.text(); });
-  }
-  std::vector<std::pair<std::string, std::string>> pairs() const {
-    if (!json_.is_object()) refuse("expected an object, got {}", json_.type_name());
-    std::vector<std::pair<std::string, std::string>> out;
-    for (const auto& [key, value] : json_.items())
-      out.emplace_back(key, Place(value, source_, path_ + "." + key).text());
-    return out;
-  }
-
- private:
-  const Json& json_;
-  std::string source_, path_;
-};
+using Place = JsonPlace;
 
 RegionSummary read_region(const Place& p) {
   p.object({"bytes", "runs", "begin", "end", "hash"});
@@ -279,16 +205,8 @@ std::string to_json(const ContractDocument& document) {
 }
 
 ContractDocument parse_contracts(const std::string& text, const std::string& source) {
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) {
-    fail(ErrorKind::user, "[contract] {}: expected JSON written by `reprise contract`, got something else", source);
-  }
-  Place root(json, source, "");
-  if (!json.is_object() || !json.contains("format"))
-    root.refuse("expected a document of format {}, got none", kContractFormat);
-  if (std::string format = root.at("format").text(); format != kContractFormat) {
-    root.refuse("expected format {}, got '{}'. Write it anew with this build", kContractFormat, format.substr(0, 60));
-  }
+  Json json = parse_document(text, "contract", source, kContractFormat, "reprise contract");
+  Place root(json, "contract", source);
   root.object({"format", "build", "fingerprints", "config", "contracts"});
   ContractDocument document;
   Place build = root.at("build");
@@ -305,9 +223,11 @@ ContractDocument parse_contracts(const std::string& text, const std::string& sou
   document.contracts_fingerprint = fingerprints.at("contracts").text();
   document.config = root.at("config").pairs();
   document.contracts = root.at("contracts").list(read_contract);
-  if (document.trace_fingerprint != trace_fingerprint(document.contracts) ||
-      document.contracts_fingerprint != contracts_fingerprint(document.contracts)) {
-    fingerprints.refuse("expected those of the contracts below, got others. It was changed after it was written");
+  std::string trace = trace_fingerprint(document.contracts), all = contracts_fingerprint(document.contracts);
+  if (document.trace_fingerprint != trace || document.contracts_fingerprint != all) {
+    fingerprints.refuse("expected those of the contracts below, trace {} and contracts {}, got others. "
+                        "It was changed after it was written",
+                        trace, all);
   }
   return document;
 }

@@ -1,8 +1,6 @@
 // Plans as JSON, "reprise-plan/1". Keys are those of the structs in plan.h, in their order; bytes and nanoseconds are
 // integers, so that a plan that is read and written again is the same bytes.
-#include <nlohmann/json.hpp>
-
-#include "core/error.h"
+#include "recompute/json_place.h"
 #include "recompute/planning/plan.h"
 
 namespace reprise {
@@ -34,79 +32,86 @@ Json class_json(const PlannedClass& state) {
           {"state", to_string(state.state)}, {"bytes", state.bytes}, {"readers", state.readers}};
 }
 
-StateOption read_state(const Json& json, const std::string& origin) {
-  auto text = json.get<std::string>();
-  if (text == "whole") return StateOption::whole;
-  if (text == "region") return StateOption::region;
-  fail(ErrorKind::user, "[plan] expected a state of whole or region in {}, got '{}'", origin, text);
+// ---- reading
+
+constexpr std::int64_t kMost = std::int64_t{1} << 60;    // bytes, nanoseconds
+constexpr std::int64_t kMostNodes = std::int64_t{1} << 20;  // a list is made of that many
+constexpr std::int64_t kMostBit = 63;                    // updates and results of one node are bits of a mask
+
+std::int64_t amount(const JsonPlace& place) { return place.integer(0, kMost); }
+
+StateOption read_state(const JsonPlace& place) {
+  return place.one_of({"whole", "region"}) == "whole" ? StateOption::whole : StateOption::region;
 }
 
-void read_node(const Plan& plan, std::int64_t node, const std::string& origin) {
-  if (node >= 0 && node < plan.nodes) return;
-  fail(ErrorKind::user, "[plan] expected nodes below {} in {}, got {}", plan.nodes, origin, node);
+std::uint32_t read_node(const Plan& plan, const JsonPlace& place) {
+  std::int64_t node = place.integer(0, kMostNodes);
+  if (node >= plan.nodes) place.refuse("expected a node below {}, got {}", plan.nodes, node);
+  return static_cast<std::uint32_t>(node);
 }
 
-int read_bit(const Json& json, const std::string& origin) {
-  auto bit = json.get<std::int64_t>();
-  if (bit < 0 || bit >= 64) fail(ErrorKind::user, "[plan] expected an update or result below 64 in {}, got {}", origin, bit);
-  return static_cast<int>(bit);
+int read_bit(const JsonPlace& place) { return static_cast<int>(place.integer(0, kMostBit)); }
+
+std::pair<std::uint32_t, int> read_kept(const Plan& plan, const JsonPlace& place) {
+  std::vector<JsonPlace> pair = place.list([](const JsonPlace& item) { return item; });
+  if (pair.size() != 2) place.refuse("expected a node and a result, got {} items", pair.size());
+  return {read_node(plan, pair[0]), read_bit(pair[1])};
 }
 
-PlannedSegment read_segment(const Plan& plan, const Json& json, const std::string& origin) {
+PlannedSegment read_segment(const Plan& plan, const JsonPlace& p) {
+  p.object({"id", "option", "replay", "run", "run_ends", "kept", "bytes_kept", "bytes_preserved", "replay_ns", "move_ns",
+            "why"});
   PlannedSegment segment;
-  json.at("id").get_to(segment.id);
-  json.at("option").get_to(segment.option);
-  json.at("replay").get_to(segment.replay);
-  json.at("run").get_to(segment.run);
-  json.at("run_ends").get_to(segment.run_ends);
-  for (const Json& kept : json.at("kept")) {
-    auto node = kept.at(0).get<std::int64_t>();
-    read_node(plan, node, origin);
-    segment.kept.emplace_back(static_cast<std::uint32_t>(node), read_bit(kept.at(1), origin));
-  }
-  json.at("bytes_kept").get_to(segment.bytes_kept);
-  json.at("bytes_preserved").get_to(segment.bytes_preserved);
-  json.at("replay_ns").get_to(segment.replay_ns);
-  json.at("move_ns").get_to(segment.move_ns);
-  json.at("why").get_to(segment.why);
+  segment.id = p.at("id").text();
+  segment.option = p.at("option").text();
+  segment.replay = p.at("replay").flag();
+  segment.run = static_cast<std::uint32_t>(p.at("run").integer(0, kMostNodes));
+  segment.run_ends = p.at("run_ends").flag();
+  segment.kept = p.at("kept").list([&](const JsonPlace& kept) { return read_kept(plan, kept); });
+  segment.bytes_kept = amount(p.at("bytes_kept"));
+  segment.bytes_preserved = amount(p.at("bytes_preserved"));
+  segment.replay_ns = amount(p.at("replay_ns"));
+  segment.move_ns = amount(p.at("move_ns"));
+  segment.why = p.at("why").text();
   return segment;
 }
 
-PlannedClass read_class(const Plan& plan, const Json& json, const std::string& origin) {
+PlannedClass read_class(const Plan& plan, const JsonPlace& p) {
+  p.object({"storage", "node", "update", "state", "bytes", "readers"});
   PlannedClass state;
-  json.at("storage").get_to(state.storage);
-  auto node = json.at("node").get<std::int64_t>();
-  read_node(plan, node, origin);
-  state.node = static_cast<std::uint32_t>(node);
-  state.update = read_bit(json.at("update"), origin);
-  state.state = read_state(json.at("state"), origin);
-  json.at("bytes").get_to(state.bytes);
-  json.at("readers").get_to(state.readers);
+  state.storage = p.at("storage").text();
+  state.node = read_node(plan, p.at("node"));
+  state.update = read_bit(p.at("update"));
+  state.state = read_state(p.at("state"));
+  state.bytes = amount(p.at("bytes"));
+  state.readers = p.at("readers").texts();
   return state;
 }
 
-Plan read_plan(const Json& json, const std::string& origin) {
+PlanPrint read_print(const JsonPlace& p) {
+  p.object({"trace", "contracts", "build", "threads"});
+  return {p.at("trace").text(), p.at("contracts").text(), p.at("build").text(),
+          static_cast<int>(p.at("threads").integer(0, 1 << 20))};
+}
+
+Plan read_plan(const JsonPlace& p) {
+  p.object({"format", "method", "granularity", "made_for", "budget", "predicted_peak", "binding_row", "predicted_ns",
+            "lower_bound_ns", "proven", "work", "fallback", "nodes", "segments", "classes"});
   Plan plan;
-  json.at("method").get_to(plan.method);
-  json.at("granularity").get_to(plan.granularity);
-  const Json& print = json.at("made_for");
-  print.at("trace").get_to(plan.made_for.trace);
-  print.at("contracts").get_to(plan.made_for.contracts);
-  print.at("build").get_to(plan.made_for.build);
-  print.at("threads").get_to(plan.made_for.threads);
-  json.at("budget").get_to(plan.budget);
-  json.at("predicted_peak").get_to(plan.predicted_peak);
-  json.at("binding_row").get_to(plan.binding_row);
-  json.at("predicted_ns").get_to(plan.predicted_ns);
-  json.at("lower_bound_ns").get_to(plan.lower_bound_ns);
-  json.at("proven").get_to(plan.proven);
-  json.at("work").get_to(plan.work);
-  plan.fallback = read_state(json.at("fallback"), origin);
-  auto nodes = json.at("nodes").get<std::int64_t>();
-  if (nodes < 0 || nodes > 100'000'000) fail(ErrorKind::user, "[plan] expected a number of nodes in {}, got {}", origin, nodes);
-  plan.nodes = static_cast<std::uint32_t>(nodes);
-  for (const Json& segment : json.at("segments")) plan.segments.push_back(read_segment(plan, segment, origin));
-  for (const Json& state : json.at("classes")) plan.classes.push_back(read_class(plan, state, origin));
+  plan.method = p.at("method").text();
+  plan.granularity = p.at("granularity").text();
+  plan.made_for = read_print(p.at("made_for"));
+  plan.budget = amount(p.at("budget"));
+  plan.predicted_peak = amount(p.at("predicted_peak"));
+  plan.binding_row = p.at("binding_row").text();
+  plan.predicted_ns = amount(p.at("predicted_ns"));
+  plan.lower_bound_ns = amount(p.at("lower_bound_ns"));
+  plan.proven = p.at("proven").flag();
+  plan.work = amount(p.at("work"));
+  plan.fallback = read_state(p.at("fallback"));
+  plan.nodes = static_cast<std::uint32_t>(p.at("nodes").integer(0, kMostNodes));
+  plan.segments = p.at("segments").list([&](const JsonPlace& segment) { return read_segment(plan, segment); });
+  plan.classes = p.at("classes").list([&](const JsonPlace& state) { return read_class(plan, state); });
   return plan;
 }
 
@@ -139,14 +144,8 @@ std::string to_json(const Plan& plan) {
 }
 
 Plan plan_from_json(const std::string& text, const std::string& origin) {
-  try {
-    Json json = Json::parse(text);
-    std::string format = json.is_object() ? json.value("format", "") : "";
-    if (format != kFormat) fail(ErrorKind::user, "[plan] expected {} to have format '{}', got '{}'", origin, kFormat, format);
-    return read_plan(json, origin);
-  } catch (const nlohmann::json::exception& error) {
-    fail(ErrorKind::user, "[plan] expected {} to be a plan written by `reprise plan`, got {}", origin, error.what());
-  }
+  Json json = parse_document(text, "plan", origin, kFormat, "reprise plan");
+  return read_plan(JsonPlace(json, "plan", origin));
 }
 
 }  // namespace reprise

@@ -1,9 +1,8 @@
 #include "recompute/planning/profile.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "core/error.h"
+#include "recompute/json_place.h"
 
 namespace reprise {
 
@@ -17,8 +16,19 @@ Json move_json(const MoveCost& cost) {
   return {{"fixed_ns", cost.fixed_ns}, {"ns_per_byte", cost.ns_per_byte}, {"ns_per_run", cost.ns_per_run}};
 }
 
-MoveCost read_move(const Json& json) {
-  return {json.at("fixed_ns").get<double>(), json.at("ns_per_byte").get<double>(), json.at("ns_per_run").get<double>()};
+// ---- reading. The limits keep sums over a step far from overflow.
+
+constexpr std::int64_t kMostNodeNs = 1'000'000'000'000;  // a quarter of an hour
+constexpr std::int64_t kMostStepNs = std::int64_t{1} << 60;
+constexpr std::size_t kMostNodes = 1 << 20;
+
+MoveCost read_move(const JsonPlace& p) {
+  p.object({"fixed_ns", "ns_per_byte", "ns_per_run"});
+  return {p.at("fixed_ns").real(0, 1e12), p.at("ns_per_byte").real(0, 1e6), p.at("ns_per_run").real(0, 1e9)};
+}
+
+std::vector<std::int64_t> read_times(const JsonPlace& p, std::int64_t least) {
+  return p.list([&](const JsonPlace& time) { return time.integer(least, kMostNodeNs); }, kMostNodes);
 }
 
 }  // namespace
@@ -50,33 +60,29 @@ std::string to_json(const Profile& profile) {
 }
 
 Profile profile_from_json(const std::string& text, const std::string& origin) {
-  try {
-    Json json = Json::parse(text);
-    if (json.value("format", "") != kFormat) {
-      fail(ErrorKind::user, "[profile] expected {} to have format '{}', got '{}'", origin, kFormat, json.value("format", ""));
-    }
-    Profile profile;
-    json.at("machine").get_to(profile.machine);
-    json.at("isa").get_to(profile.isa);
-    json.at("build").get_to(profile.build);
-    json.at("threads").get_to(profile.threads);
-    json.at("trace").get_to(profile.trace);
-    json.at("micro_batches").get_to(profile.micro_batches);
-    json.at("step_ns").get_to(profile.step_ns);
-    json.at("spread").get_to(profile.spread);
-    json.at("rest_ns").get_to(profile.rest_ns);
-    json.at("replayed_ns").get_to(profile.replayed_ns);
-    json.at("moved_ns").get_to(profile.moved_ns);
-    profile.copy = read_move(json.at("copy"));
-    profile.gather = read_move(json.at("gather"));
-    profile.exchange = read_move(json.at("exchange"));
-    json.at("forward_ns").get_to(profile.forward_ns);
-    json.at("replay_ns").get_to(profile.replay_ns);
-    json.at("backward_ns").get_to(profile.backward_ns);
-    return profile;
-  } catch (const nlohmann::json::exception& error) {
-    fail(ErrorKind::user, "[profile] expected {} to be a profile, got {}", origin, error.what());
-  }
+  Json json = parse_document(text, "profile", origin, kFormat, "reprise plan --profile-out");
+  JsonPlace p(json, "profile", origin);
+  p.object({"format", "machine", "isa", "build", "threads", "trace", "micro_batches", "step_ns", "spread", "rest_ns",
+            "replayed_ns", "moved_ns", "copy", "gather", "exchange", "forward_ns", "replay_ns", "backward_ns"});
+  Profile profile;
+  profile.machine = p.at("machine").text();
+  profile.isa = p.at("isa").text();
+  profile.build = p.at("build").text();
+  profile.threads = static_cast<int>(p.at("threads").integer(0, 1 << 20));
+  profile.trace = p.at("trace").text();
+  profile.micro_batches = p.at("micro_batches").integer(1, 1 << 20);
+  profile.step_ns = p.at("step_ns").integer(0, kMostStepNs);
+  profile.spread = p.at("spread").real(0, 1e18);
+  profile.rest_ns = p.at("rest_ns").integer(0, kMostStepNs);
+  profile.replayed_ns = p.at("replayed_ns").integer(0, kMostStepNs);
+  profile.moved_ns = p.at("moved_ns").integer(0, kMostStepNs);
+  profile.copy = read_move(p.at("copy"));
+  profile.gather = read_move(p.at("gather"));
+  profile.exchange = read_move(p.at("exchange"));
+  profile.forward_ns = read_times(p.at("forward_ns"), -1);
+  profile.replay_ns = read_times(p.at("replay_ns"), -1);
+  profile.backward_ns = read_times(p.at("backward_ns"), -1);
+  return profile;
 }
 
 }  // namespace reprise

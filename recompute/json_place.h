@@ -1,0 +1,120 @@
+// JsonPlace: one place in a document that this room wrote and reads back (contracts, plans, profiles), with its path, so
+// that every refusal says where. Files may come from anybody: keys, types and ranges are checked before they are believed.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+
+namespace reprise {
+
+class JsonPlace {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  /// `who` heads the errors: "[contract]"; `source` is the file's name.
+  JsonPlace(const Json& json, const char* who, std::string source, std::string path = "")
+      : json_(json), who_(who), source_(std::move(source)), path_(std::move(path)) {}
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    fail(ErrorKind::user, "[{}] {}{}{}: {}", who_, source_, path_.empty() ? "" : ", ", path_,
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  bool is_object() const { return json_.is_object(); }
+  bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
+  JsonPlace at(const char* key) const {
+    auto found = json_.find(key);
+    if (found == json_.end()) refuse("expected the key '{}', got none", key);
+    return {*found, who_, source_, path_.empty() ? key : path_ + "." + key};
+  }
+  /// An object of no keys but these.
+  const JsonPlace& object(const std::set<std::string>& keys) const {
+    if (!json_.is_object()) refuse("expected an object, got {}", json_.type_name());
+    for (const auto& [key, value] : json_.items()) {
+      if (!keys.contains(key)) refuse("unknown key '{}'", key.substr(0, 60));
+    }
+    return *this;
+  }
+  std::string text() const {
+    if (!json_.is_string()) refuse("expected text, got {}", json_.type_name());
+    return json_.get<std::string>();
+  }
+  std::string one_of(std::initializer_list<const char*> words) const {
+    std::string word = text(), known;
+    for (const char* each : words) {
+      if (word == each) return word;
+      known += (known.empty() ? "" : ", ") + std::string(each);
+    }
+    refuse("expected one of {}, got '{}'", known, word.substr(0, 60));
+  }
+  bool flag() const {
+    if (!json_.is_boolean()) refuse("expected true or false, got {}", json_.type_name());
+    return json_.get<bool>();
+  }
+  std::uint64_t natural() const {
+    if (!json_.is_number_unsigned())
+      refuse("expected a whole number from 0 on, got {}", json_.is_number() ? json_.dump() : json_.type_name());
+    return json_.get<std::uint64_t>();
+  }
+  std::int64_t count() const {
+    std::uint64_t number = natural();
+    if (number > static_cast<std::uint64_t>(INT64_MAX)) refuse("expected a number below 2^63, got {}", number);
+    return static_cast<std::int64_t>(number);
+  }
+  std::int64_t integer(std::int64_t least, std::int64_t most) const {
+    bool fits = json_.is_number_integer() &&
+                (!json_.is_number_unsigned() || json_.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX));
+    std::int64_t value = fits ? json_.get<std::int64_t>() : 0;
+    if (fits && value >= least && value <= most) return value;
+    refuse("expected a whole number from {} to {}, got {}", least, most,
+           json_.is_number() ? json_.dump() : json_.type_name());
+  }
+  double real(double least, double most) const {
+    double value = json_.is_number() ? json_.get<double>() : NAN;
+    if (value >= least && value <= most) return value;
+    refuse("expected a number from {} to {}, got {}", least, most,
+           json_.is_number() ? json_.dump() : json_.type_name());
+  }
+  template <class Read>
+  auto list(Read&& read, std::size_t most = SIZE_MAX) const {
+    if (!json_.is_array()) refuse("expected a list, got {}", json_.type_name());
+    if (json_.size() > most) refuse("expected at most {} items, got {}", most, json_.size());
+    std::vector<decltype(read(*this))> out;
+    out.reserve(json_.size());
+    for (std::size_t i = 0; i < json_.size(); ++i) {
+      out.push_back(read(JsonPlace(json_[i], who_, source_, path_ + "[" + std::to_string(i) + "]")));
+    }
+    return out;
+  }
+  std::vector<std::string> texts() const {
+    return list([](const JsonPlace& place) { return place.text(); });
+  }
+  std::vector<std::pair<std::string, std::string>> pairs() const {
+    if (!json_.is_object()) refuse("expected an object, got {}", json_.type_name());
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const auto& [key, value] : json_.items())
+      out.emplace_back(key, JsonPlace(value, who_, source_, path_ + "." + key).text());
+    return out;
+  }
+
+ private:
+  const Json& json_;
+  const char* who_;
+  std::string source_, path_;
+};
+
+/// Parses the text of a document of `format`. Errors (user): no JSON, nested deeply, a key twice, another format;
+/// `made_by` is the verb that writes such documents.
+nlohmann::ordered_json parse_document(const std::string& text, const char* who, const std::string& source,
+                                      const char* format, const char* made_by);
+
+}  // namespace reprise
