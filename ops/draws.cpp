@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/parallel.h"
+#include "ops/dropout_loop.h"
 #include "ops/kernels.h"
 #include "ops/philox_fill.h"
 
@@ -84,10 +85,16 @@ void drop(const DrawRange& draw, double p, const TensorView& from, const TensorV
   auto threshold = static_cast<std::uint32_t>(std::ceil(p * 16777216.0));
   dispatch_float(to.dtype, [&]<class T>() {
     T scale = static_cast<T>(1.0 / (1.0 - p));
+    if constexpr (std::is_same_v<T, float>) {
+      parallel_blocks(to.size(), kDrawGrain, [&](std::int64_t begin, std::int64_t end) {
+        drop_floats(draw, static_cast<std::uint64_t>(begin), end - begin, threshold, scale, from.as<T>() + begin,
+                    to.as<T>() + begin);
+      });
+      return;
+    }
     for_each_stretch(draw, to.size(), [&](const std::uint32_t* words, std::int64_t first, std::int64_t n) {
       const T* x = from.as<T>() + first;
       T* y = to.as<T>() + first;
-#pragma omp simd
       for (std::int64_t i = 0; i < n; ++i) y[i] = (words[i] >> 8) >= threshold ? x[i] * scale : T(0);
     });
   });

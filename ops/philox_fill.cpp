@@ -2,100 +2,56 @@
 
 #include <algorithm>
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "core/philox.h"
+#include "ops/philox_vectors.h"
 
 namespace reprise {
 
 namespace {
 
-constexpr std::uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u, kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
-constexpr int kRounds = 10;
-
 #if defined(__AVX2__)
 
-// Note on lanes. A counter word stands in the low half of a 64-bit lane, because the multiplication reads low halves and
-// gives 64 bits: so the low half of a product needs no masking, the high half one shift, and what is left in the upper
-// halves is never read. Several registers for each counter word hide the latency of the multiplication.
-constexpr int kVectors = 4;
-constexpr int kLanes = 8 * kVectors;
+constexpr int kLanes = philox::kWordsAvx512 / 4;
 
-/// Four blocks a register; 4 * kVectors blocks.
+struct StoreAvx2 {
+  std::uint32_t* out;
+  __attribute__((always_inline)) void take(int at, __m256i a, __m256i b) const {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + at), a);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + at + 8), b);
+  }
+};
+
 void fill_with_avx2(const DrawRange& draw, std::uint64_t block, std::uint32_t* out) {
-  __m256i c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    c0[v] = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(block) + 4 * v), _mm256_setr_epi64x(0, 1, 2, 3));
-    c1[v] = _mm256_srli_epi64(c0[v], 32);
-    c2[v] = _mm256_set1_epi64x(static_cast<std::uint32_t>(draw.id));
-    c3[v] = _mm256_set1_epi64x(static_cast<std::uint32_t>(draw.id >> 32));
-  }
-  auto k0 = static_cast<std::uint32_t>(draw.seed), k1 = static_cast<std::uint32_t>(draw.seed >> 32);
-  __m256i m0 = _mm256_set1_epi64x(kM0), m1 = _mm256_set1_epi64x(kM1);
-  for (int round = 0; round < kRounds; ++round, k0 += kW0, k1 += kW1) {
-    __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
-    for (int v = 0; v < kVectors; ++v) {
-      __m256i p0 = _mm256_mul_epu32(c0[v], m0), p1 = _mm256_mul_epu32(c2[v], m1);
-      c0[v] = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(c1[v], key0));
-      c1[v] = p1;
-      c2[v] = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(c3[v], key1));
-      c3[v] = p0;
-    }
-  }
-  for (int v = 0; v < kVectors; ++v) {
-    // Words 0 and 1 of each block in one register, 2 and 3 in the other; then in order.
-    __m256i low = _mm256_blend_epi32(c0[v], _mm256_slli_epi64(c1[v], 32), 0xAA);
-    __m256i high = _mm256_blend_epi32(c2[v], _mm256_slli_epi64(c3[v], 32), 0xAA);
-    __m256i even = _mm256_unpacklo_epi64(low, high), odd = _mm256_unpackhi_epi64(low, high);
-    auto* to = reinterpret_cast<__m256i*>(out + 16 * v);
-    _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
-    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
-  }
+  philox::rounds_avx2(draw, block, StoreAvx2{out});
 }
 
-/// Eight blocks a register; 8 * kVectors blocks.
-__attribute__((target("avx512f"))) void fill_with_avx512(const DrawRange& draw, std::uint64_t block, std::uint32_t* out) {
-  __m512i c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    c0[v] = _mm512_add_epi64(_mm512_set1_epi64(static_cast<long long>(block) + 8 * v), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
-    c1[v] = _mm512_srli_epi64(c0[v], 32);
-    c2[v] = _mm512_set1_epi64(static_cast<std::uint32_t>(draw.id));
-    c3[v] = _mm512_set1_epi64(static_cast<std::uint32_t>(draw.id >> 32));
+struct StoreAvx512 {
+  std::uint32_t* out;
+  REPRISE_AVX512 __attribute__((always_inline)) void take(int at, __m512i a, __m512i b) const {
+    _mm512_storeu_si512(out + at, a);
+    _mm512_storeu_si512(out + at + 16, b);
   }
-  auto k0 = static_cast<std::uint32_t>(draw.seed), k1 = static_cast<std::uint32_t>(draw.seed >> 32);
-  __m512i m0 = _mm512_set1_epi64(kM0), m1 = _mm512_set1_epi64(kM1);
-  for (int round = 0; round < kRounds; ++round, k0 += kW0, k1 += kW1) {
-    __m512i key0 = _mm512_set1_epi64(k0), key1 = _mm512_set1_epi64(k1);
-    for (int v = 0; v < kVectors; ++v) {
-      __m512i p0 = _mm512_mul_epu32(c0[v], m0), p1 = _mm512_mul_epu32(c2[v], m1);
-      c0[v] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p1, 32), c1[v], key0, 0x96);  // exclusive or of three
-      c1[v] = p1;
-      c2[v] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p0, 32), c3[v], key1, 0x96);
-      c3[v] = p0;
-    }
-  }
-  __m512i first = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), second = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
-  for (int v = 0; v < kVectors; ++v) {
-    __m512i low = _mm512_mask_blend_epi32(0xAAAA, c0[v], _mm512_slli_epi64(c1[v], 32));
-    __m512i high = _mm512_mask_blend_epi32(0xAAAA, c2[v], _mm512_slli_epi64(c3[v], 32));
-    _mm512_storeu_si512(out + 32 * v, _mm512_permutex2var_epi64(low, first, high));
-    _mm512_storeu_si512(out + 32 * v + 16, _mm512_permutex2var_epi64(low, second, high));
-  }
+};
+
+REPRISE_AVX512 void fill_with_avx512(const DrawRange& draw, std::uint64_t block, std::uint32_t* out) {
+  philox::rounds_avx512(draw, block, StoreAvx512{out});
 }
 
 /// kLanes consecutive counter blocks from `block` on, as 4 * kLanes words in order of position: the same words by
 /// either set of instructions.
 void fill_blocks(const DrawRange& draw, std::uint64_t block, std::uint32_t* out) {
-  static const bool wide = __builtin_cpu_supports("avx512f");
-  if (wide) {
+  if (philox::has_avx512()) {
     fill_with_avx512(draw, block, out);
     return;
   }
   fill_with_avx2(draw, block, out);
-  fill_with_avx2(draw, block + 4 * kVectors, out + 16 * kVectors);
+  fill_with_avx2(draw, block + philox::kWordsAvx2 / 4, out + philox::kWordsAvx2);
 }
 
 #else
+
+constexpr std::uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u, kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
+constexpr int kRounds = 10;
 
 // So many that compilers keep the loops over lanes, and so turn them into vector code; 16 would be unrolled first.
 constexpr int kLanes = 32;
