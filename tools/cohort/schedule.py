@@ -1,0 +1,175 @@
+"""Which program runs in which process: batches of programs for each mode, resumed by record id, with a time limit.
+
+A record is appended to FOLDER/parts/MODE.jsonl when its program has ended. A process that dies, or says nothing for too
+long, leaves a record with the verdict `crash` for the program it was at, and the rest go to a new process.
+"""
+import concurrent.futures
+import fnmatch
+import json
+import selectors
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import environment
+import language
+import worker
+
+HERE = Path(__file__).resolve().parent
+BATCH = 60
+
+
+class Mode(NamedTuple):
+    name: str
+    framework: str
+    about: str
+    patience: int = 1    # times the time limit
+    only: str = "*"      # names of the programs that it runs
+
+
+MODES = {m.name: m for m in [
+    Mode("torch_eager", "PyTorch", "no recomputation"),
+    Mode("torch_nonreentrant", "PyTorch", "checkpoint(use_reentrant=False)"),
+    Mode("torch_reentrant", "PyTorch", "checkpoint(use_reentrant=True)"),
+    Mode("torch_selective", "PyTorch", "non-reentrant, saving matmuls and the values a segment asks to keep"),
+    Mode("torch_snapshot", "PyTorch", "non-reentrant, all state copied at each call and put back for the replay, by hand"),
+    Mode("torch_compiled", "PyTorch", "non-reentrant under torch.compile (aot_eager); hand-made programs only", 5, "c[0-9]*"),
+    Mode("jax_values", "JAX", "state as values, jax.checkpoint"),
+    Mode("jax_ref", "JAX", "state in external Refs of the default kind, jax.checkpoint"),
+    Mode("jax_ref_no_remat", "JAX", "state in external Refs of kind no_grad_no_remat, jax.checkpoint"),
+    Mode("reprise_retain", "Reprise", "method retain: all values kept"),
+    Mode("reprise_whole", "Reprise", "method whole: segments replayed, storages copied"),
+    Mode("reprise_region", "Reprise", "method region: segments replayed, owed bytes preserved"),
+    Mode("reprise_mixed", "Reprise", "each segment draws its option"),
+]}
+
+
+def programs(folder, public, select):
+    """Paths of all programs, by name: public ones, then generated ones."""
+    found = sorted(public.glob("*.json")) + sorted((folder / "programs").glob("*.json"))
+    return {p.stem: p for p in found if fnmatch.fnmatch(p.stem, select)}
+
+
+class Schedule:
+    def __init__(self, python, options, folder, paths):
+        self.python, self.options, self.folder, self.paths = python, options, folder, paths
+        self.parts = folder / "parts"
+        self.parts.mkdir(exist_ok=True)
+        self.lock = threading.Lock()
+        self.left = 0
+
+    def done(self, mode):
+        """Names that have a record. A last line cut short by a kill is dropped from the file."""
+        path = self.parts / f"{mode.name}.jsonl"
+        if not path.exists():
+            return set()
+        whole = [line for line in path.read_text().split("\n")[:-1] if line]
+        path.write_text("".join(line + "\n" for line in whole))
+        return {json.loads(line)["program"] for line in whole}
+
+    def run(self, modes):
+        batches = []
+        for mode in modes:
+            have = self.done(mode)
+            missing = [n for n in self.paths if n not in have and fnmatch.fnmatch(n, mode.only)]
+            batches += [(mode, missing[i:i + BATCH]) for i in range(0, len(missing), BATCH)]
+        self.left = sum(len(names) for _, names in batches)
+        with concurrent.futures.ThreadPoolExecutor(max(1, self.options.jobs)) as pool:
+            for finished in [pool.submit(self.batch, mode, names) for mode, names in batches]:
+                finished.result()
+
+    def batch(self, mode, names):
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch) / "out.jsonl"
+            while names:
+                records, stuck = self.process(mode, names, Path(scratch), out)
+                names = [n for n in names if n not in {r["program"] for r in records}]
+                if stuck in names:
+                    program = language.load(self.paths[stuck])
+                    records.append(worker.record(program, mode.name, {"crash": "the process died or gave no answer"}, 0))
+                    names.remove(stuck)
+                elif names and not records:
+                    raise SystemExit(f"tools/cohort/run: {mode.name} gave no record of {names[0]}")
+                self.keep(mode, records)
+
+    def keep(self, mode, records):
+        with self.lock:
+            with open(self.parts / f"{mode.name}.jsonl", "a", encoding="utf-8") as file:
+                file.writelines(json.dumps(r) + "\n" for r in records)
+            self.left -= len(records)
+            print(f"{mode.name}: {len(records)} records, {self.left} to go", flush=True)
+
+    def process(self, mode, names, scratch, out):
+        """Runs one process. Its records, and the name of the program at which it died or stood still, or None."""
+        out.unlink(missing_ok=True)
+        if mode.framework == "Reprise":
+            return self.reprise(mode, names, out)
+        listing = scratch / "list"
+        listing.write_text("\n".join(str(self.paths[n]) for n in names))
+        command = ["nice", "-n", "10", self.python, str(HERE / "worker.py"), mode.name, str(listing), str(out)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                 env=environment.quiet_environment())
+        stuck = self.watch(child, self.options.timeout * mode.patience)
+        records = [json.loads(line) for line in out.read_text().split("\n") if line.endswith("}")] if out.exists() else []
+        return records, stuck
+
+    def watch(self, child, limit):
+        """Waits for the process; the program it was at if it failed. It ends a process that is silent for too long."""
+        at, said = None, time.monotonic()
+        limit_now = limit + 60  # the start of a framework counts as well
+        with selectors.DefaultSelector() as selector:
+            selector.register(child.stdout, selectors.EVENT_READ)
+            while True:
+                if selector.select(timeout=1):
+                    line = child.stdout.readline()
+                    if not line:
+                        break
+                    if line.startswith("begin "):
+                        at, said, limit_now = line.split()[1], time.monotonic(), limit
+                elif time.monotonic() - said > limit_now:
+                    child.kill()
+                    break
+        return at if child.wait() else None
+
+    def reprise(self, mode, names, out):
+        """`reprise conform` judges too; its verdict counts where it is the sterner one (replay counts, leaks)."""
+        command = [self.options.reprise, "conform", *[str(self.paths[n]) for n in names], "--method",
+                   mode.name.removeprefix("reprise_"), "--jsonl", str(out), "--quiet"]
+        start = time.monotonic()
+        child = subprocess.run(command, capture_output=True, text=True, env=environment.quiet_environment(),
+                               timeout=60 + self.options.timeout * len(names))
+        seconds = (time.monotonic() - start) / len(names)
+        lines = [json.loads(line) for line in out.read_text().split("\n") if line.endswith("}")] if out.exists() else []
+        records = [self.own_record(mode, line, seconds) for line in lines]
+        stuck = names[len(lines)] if child.returncode not in (0, 1) and len(lines) < len(names) else None
+        return records, stuck
+
+    def own_record(self, mode, line, seconds):
+        program = language.load(self.paths[line["name"]])
+        result = {key: line[key] for key in worker.VALUES}
+        if line["verdict"] == "reject":
+            result["error"] = line["detail"]
+        elif line["verdict"] == "unsupported":
+            result["unsupported"] = line["detail"]
+        made = worker.record(program, mode.name, result, seconds)
+        if made["verdict"] == "match" and line["verdict"] != "match":
+            made |= {"verdict": line["verdict"], "detail": line["detail"]}
+        return made
+
+    def again(self, identity):
+        """Reruns one record and prints it, with the verdict that the folder holds."""
+        name, _, mode = identity.partition("@")
+        if name not in self.paths or mode not in MODES:
+            raise SystemExit(f"tools/cohort/run: expected PROGRAM@MODE, got {identity}")
+        with tempfile.TemporaryDirectory() as scratch:
+            records, stuck = self.process(MODES[mode], [name], Path(scratch), Path(scratch) / "out.jsonl")
+        print(json.dumps(records[0] if records else {"id": identity, "verdict": "crash"}, indent=1))
+        old = self.parts / f"{mode}.jsonl"
+        kept = [r for r in map(json.loads, old.read_text().splitlines()) if r["id"] == identity] if old.exists() else []
+        if kept:
+            same = records and all(kept[0][k] == records[0][k] for k in ("verdict", *worker.VALUES))
+            print(f"kept verdict: {kept[0]['verdict']}; " + ("the same verdict and values" if same else "values differ"))
+        return 0

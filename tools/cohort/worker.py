@@ -1,0 +1,54 @@
+"""One process of a runner: `worker.py MODE LIST OUT` runs the programs whose paths LIST holds, one record a line to OUT.
+
+A line "begin NAME" goes to the standard output before each program, so that the driver knows what a dead or stuck
+process was doing.
+"""
+import importlib
+import json
+import sys
+import time
+import warnings
+
+import language
+import verdict
+
+RUNNERS = {"torch": "torch_runner", "jax": "jax_runner"}
+VALUES = ("grads", "buffers", "streams", "cells")
+
+
+def record(program, mode, result, seconds):
+    """The line of a record; `result` is what a runner gave, or {"error"}, {"unsupported"} or {"crash"}."""
+    said, detail = verdict.judge(program, result)
+    line = {"id": f"{program['name']}@{mode}", "program": program["name"], "class": program["class"], "mode": mode,
+            "verdict": said, "detail": detail, "seconds": round(seconds, 4)}
+    return line | {key: result.get(key, {}) for key in VALUES}
+
+
+def run_one(runner, program, mode):
+    try:
+        return runner.run(program, mode)
+    except language.Unsupported as error:
+        return {"unsupported": str(error)}
+    except Exception as error:  # whatever the framework says is a rejection
+        return {"error": language.first_line(error)}
+
+
+def main():
+    mode, listing, out = sys.argv[1:4]
+    warnings.filterwarnings("ignore")
+    runner = importlib.import_module(RUNNERS[mode.split("_")[0]])
+    runner.prepare()
+    with open(listing, encoding="utf-8") as file:
+        paths = file.read().split("\n")
+    with open(out, "a", encoding="utf-8") as lines:
+        for path in filter(None, paths):
+            program = language.load(path)
+            print("begin", program["name"], flush=True)
+            start = time.perf_counter()
+            result = run_one(runner, program, mode)
+            lines.write(json.dumps(record(program, mode, result, time.perf_counter() - start)) + "\n")
+            lines.flush()
+
+
+if __name__ == "__main__":
+    main()
