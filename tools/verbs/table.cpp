@@ -16,6 +16,7 @@
   verb(plot)                \
   verb(compare)             \
   verb(export)              \
+  verb(study)               \
   verb(bench)               \
   verb(doctor)              \
   verb(completion)

@@ -1,0 +1,61 @@
+// A fresh process of this program that does one piece of a study's work: what it reads comes as JSON on its input, what
+// it found is the last line of its output. It dies with its parent. Called by the runner and the workshop.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/run/json_text.h"
+
+namespace reprise::study {
+
+/// How a process ended.
+struct Ended {
+  int code = -1;      // exit code, or 128 + signal
+  int signal = 0;     // that killed it; 0: none
+  Json answer;        // null where it gave none
+  std::string words;  // last lines of its errors
+  double elapsed_s = 0;
+  bool ok() const { return code == 0 && !answer.is_null(); }
+  /// "signal 9 (Killed)", "exit code 1", with the last words.
+  std::string error() const;
+};
+
+class FreshProcess {
+ public:
+  /// Starts this program with `arguments` and `input` on its standard input. Errors (io).
+  FreshProcess(const std::vector<std::string>& arguments, const Json& input);
+  /// Kills it if it still runs.
+  ~FreshProcess();
+  FreshProcess(const FreshProcess&) = delete;
+  FreshProcess& operator=(const FreshProcess&) = delete;
+
+  /// Whether it has ended; then `ended()` says how.
+  bool poll();
+  const Ended& ended() const { return ended_; }
+  /// Readable when it has ended.
+  int watch() const { return watch_; }
+  void kill();
+
+ private:
+  void reap(int options);
+
+  pid_t process_ = -1;
+  bool running_ = false;
+  int watch_ = -1, output_ = -1, errors_ = -1;
+  double start_ = 0;
+  Ended ended_;
+};
+
+/// Sleeps until one of them has ended, a signal came, or half a second passed.
+void wait_for_any(const std::vector<const FreshProcess*>& processes);
+
+/// In the fresh process: the JSON on the standard input. Errors (user): none there.
+Json read_work();
+/// In the fresh process: prints the answer as the last line.
+void print_answer(const Json& answer);
+
+}  // namespace reprise::study

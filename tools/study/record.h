@@ -1,0 +1,61 @@
+// Records of a study: one line of JSON for all that was done (configs/studies/RECORDS.md), appended and synced, read
+// back and checked. Called by the runner, the analysis and the report.
+//
+// A line without an end is one that a killed process did not finish writing: it never was a record. Any other line that
+// is not a record of the study is an error (user) with file and line.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "models/run/json_text.h"
+
+namespace reprise::study {
+
+inline constexpr const char* kSchema = "reprise-study/1";
+
+struct Record {
+  std::int64_t line = 0;  // in its file, from 1
+  std::string id, kind;
+  std::string status;     // "ok", "failed", "infeasible"
+  Json json;              // all of it
+  bool ok() const { return status == "ok"; }
+};
+
+/// Reads the records in `text`; `origin` is its name in errors. `study` empty: of any one study, that of the first line.
+/// `whole` (may be null) gets the bytes up to the end of the last line that has one.
+/// Errors (user): a line that is no record, of another study, of an unknown kind, without a field that its kind has or
+/// with one of another type, or with an id that an earlier line has; "FILE:LINE: expected ..., got ...".
+std::vector<Record> parse_records(const std::string& text, const std::string& origin, const std::string& study = "",
+                                  std::size_t* whole = nullptr);
+/// Errors (user): the file is missing, and as above.
+std::vector<Record> read_records(const std::filesystem::path& file, const std::string& study = "");
+
+/// records.jsonl, held by one process at a time.
+class RecordFile {
+ public:
+  /// Makes the file where there is none. Cuts off a last line without an end. Errors: io; user when another process
+  /// holds it, or as read_records.
+  RecordFile(const std::filesystem::path& file, const std::string& study);
+  ~RecordFile();
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+
+  /// What was there and what was appended since.
+  const std::vector<Record>& records() const { return records_; }
+  /// Writes one line and syncs. Errors: io; internal when the record would not read back.
+  void append(Json record);
+  /// Bytes of an unfinished line that were cut off.
+  std::size_t cut_off() const { return cut_off_; }
+
+ private:
+  std::filesystem::path file_;
+  std::string study_;
+  int descriptor_ = -1;
+  std::size_t cut_off_ = 0;
+  std::vector<Record> records_;
+};
+
+}  // namespace reprise::study

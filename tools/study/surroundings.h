@@ -1,0 +1,21 @@
+// What a record says of the circumstances: program, machine, load, time. Called by the runner.
+#pragma once
+
+#include <string>
+
+#include "models/config/config.h"
+#include "models/run/json_text.h"
+
+namespace reprise::study {
+
+/// `reprise`, `compiler`, `onednn`, `processor`, `isa`.
+Json versions();
+/// In words, what of `then` differs here; empty: nothing.
+std::string differing_versions(const Json& then);
+
+/// The fields that every record has, as they are before the work: started now, under this load.
+Json begin_record(const Config& study, const std::string& kind, const std::string& id, std::int64_t order, std::int64_t block);
+/// Fills in what is known afterwards; `error` is empty where there was none.
+void end_record(Json& record, const std::string& status, const std::string& error, double elapsed_s);
+
+}  // namespace reprise::study
