@@ -188,10 +188,11 @@ bool NodeBackward::take_over(int index) {
 
 void NodeBackward::make_target(int index) {
   Target& target = targets_[index];
-  if (!direct_target(index) && !take_over(index)) {
-    const OperandRecord& operand = data_.operands[node_.first_operand + index];
+  const OperandRecord& operand = data_.operands[node_.first_operand + index];
+  bool fresh_leaf = operand.kind == OperandKind::leaf && !operand.leaf->grad.defined();
+  // A gradient made here stays as the leaf's; memory taken over would have to be copied into one.
+  if (!direct_target(index) && (fresh_leaf || !take_over(index))) {
     const Tensor& like = operand_tensor(index);
-    bool fresh_leaf = operand.kind == OperandKind::leaf && !operand.leaf->grad.defined();
     target.tensor = make_tensor(tape_.memory().allocator(), fresh_leaf ? tape_.memory().observer() : nullptr, like.dtype(),
                                 like.shape(), fresh_leaf ? Category::gradients : Category::cotangents);
     if (tape_.guard()) fill_guard_pattern(target.tensor.view().data, target.tensor.bytes(), like.dtype(), 0);

@@ -17,6 +17,16 @@ const OperandRecord kBlankOperand;
 const OperandShape kBlankShape;
 const BuilderScratch::ResultPlan kBlankResult;
 const BuilderScratch::UpdatePlan kBlankUpdate;
+const TensorView kBlankView;
+
+/// Writes the view over what stands in `to`: no temporary is made and copied.
+void put_view(const Tensor& tensor, TensorView* to) {
+  std::byte* base = tensor.storage().raw();
+  to->data = base ? base + tensor.offset() * size_of(tensor.dtype()) : nullptr;
+  to->dtype = tensor.dtype();
+  to->shape = tensor.shape();
+  to->strides = tensor.strides();
+}
 
 }  // namespace
 
@@ -71,20 +81,27 @@ void NodeBuilder::resolve_operands() {
   node_.inputs = static_cast<std::uint16_t>(inputs);
   node_.updates = static_cast<std::uint16_t>(updates);
   node_.outputs = static_cast<std::uint16_t>(op_.outputs.size());
-  scratch_.shapes.clear();
+  scratch_.shapes.resize(static_cast<std::size_t>(inputs + updates), kBlankShape);
   int left_out = inputs + updates - given;
   for (int i = 0; i < inputs + updates; ++i) {
     OperandRecord& operand = data_.operands.emplace_back(kBlankOperand);
-    OperandShape& shape = scratch_.shapes.emplace_back(kBlankShape);
+    OperandShape& shape = scratch_.shapes[i];
+    shape.present = false;
     int arg = i < inputs ? i : i - left_out;
-    if (i < inputs && i >= given - updates) continue;
-    resolve_one(operand, args_[arg]);
+    bool omitted = i < inputs && i >= given - updates;
+    if (!omitted) resolve_one(operand, args_[arg]);
     if (operand.kind == OperandKind::absent) {
+      absent_ |= Mask{1} << i;
+      shape = kBlankShape;
+      if (omitted) continue;
       if (i < info_.required_inputs || i >= inputs) fail(ErrorKind::user, "[{}] expected operand {}, got none", op_.name, i);
       continue;
     }
     const Tensor& tensor = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
-    shape = {tensor.dtype(), tensor.shape(), tensor.strides(), true};
+    shape.dtype = tensor.dtype();
+    shape.shape = tensor.shape();
+    shape.strides = tensor.strides();
+    shape.present = true;
   }
 }
 
@@ -102,9 +119,13 @@ DType NodeBuilder::number_dtype() const {
 
 void NodeBuilder::resolve_one(OperandRecord& operand, const Arg& arg) {
   if (const Value* value = std::get_if<Value>(&arg.what())) {
-    if (&value->tape() != &tape_) fail(ErrorKind::user, "[{}] expected a value of this tape, got one of another", op_.name);
+    const Handle* handle = value->handle().get();
+    if (!handle || handle->tape != &tape_) {
+      value->id();  // says so where the handle is empty or its tape was cleared
+      fail(ErrorKind::user, "[{}] expected a value of this tape, got one of another", op_.name);
+    }
     operand.kind = OperandKind::value;
-    operand.value = value->id();
+    operand.value = handle->value;
   } else if (const LeafRef* leaf = std::get_if<LeafRef>(&arg.what())) {
     operand.kind = OperandKind::leaf;
     operand.leaf = *leaf;
@@ -117,12 +138,28 @@ void NodeBuilder::resolve_one(OperandRecord& operand, const Arg& arg) {
     DType dtype = number_dtype();
     if (!is_floating(dtype) && *number != std::floor(*number)) dtype = tape_.options().default_dtype;
     operand.kind = OperandKind::state;
-    operand.tensor = tape_.constant(*number, dtype);
+    operand.tensor = constant(*number, dtype);
   }
 }
 
+/// The tape's constants, by way of the few that were asked for last: a program uses the same numbers again and again.
+const Tensor& NodeBuilder::constant(double number, DType dtype) {
+  auto bits = std::bit_cast<std::uint64_t>(number);
+  auto& recent = scratch_.constants[(bits ^ bits >> 29 ^ bits >> 47) % scratch_.constants.size()];
+  if (recent.bits != bits || recent.dtype != dtype || !recent.tensor.defined()) {
+    recent = {bits, dtype, tape_.constant(number, dtype)};
+  }
+  return recent.tensor;
+}
+
 void NodeBuilder::infer() {
-  scratch_.results.assign(op_.outputs.size() + op_.made.size(), kBlankResult);
+  scratch_.results.resize(op_.outputs.size() + op_.made.size(), kBlankResult);
+  for (auto& plan : scratch_.results) {  // what an earlier node left here; the tensors went to its values
+    plan.dtype = DType::f32;
+    plan.shape = kBlankResult.shape;
+    plan.strides = kBlankResult.strides;
+    plan.offset = 0;
+  }
   op_.infer(*this);
   node_.draw.count = static_cast<std::uint64_t>(draw_count_);
   if (op_.draws) {
@@ -189,9 +226,7 @@ void NodeBuilder::find_gradients() {
     node_.saved_operands |= expand(info_.needs_operands[d]);
     node_.saved_results |= info_.needs_results[d];
   }
-  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
-    if (record(i).kind == OperandKind::absent) node_.saved_operands &= ~(Mask{1} << i);
-  }
+  node_.saved_operands &= ~absent_;
 }
 
 namespace {
@@ -223,8 +258,9 @@ class Regions final : public RegionContext {
 void NodeBuilder::find_regions() {
   Regions context(op_, node_, data_);
   bool known = !data_.data_dependent;
-  scratch_.regions.assign(static_cast<std::size_t>(node_.inputs + node_.updates), Region());
+  scratch_.regions.resize(static_cast<std::size_t>(node_.inputs + node_.updates));
   for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    if (!scratch_.regions[i].empty()) scratch_.regions[i] = Region();
     const OperandRecord& operand = record(i);
     if (operand.kind == OperandKind::absent || (operand.kind == OperandKind::value && i < node_.inputs)) continue;
     const Tensor& tensor = context.operand(i);
@@ -317,8 +353,8 @@ void NodeBuilder::allocate() {
 }
 
 void NodeBuilder::plan_updates() {
-  scratch_.updates.assign(node_.updates, kBlankUpdate);
   int next_result = static_cast<int>(scratch_.results.size());
+  if (node_.updates > 0) scratch_.updates.assign(node_.updates, kBlankUpdate);
   for (int u = 0; u < node_.updates; ++u) {
     auto& plan = scratch_.updates[u];
     const OperandRecord& operand = record(node_.inputs + u);
@@ -355,21 +391,23 @@ void NodeBuilder::announce() {
 
 void NodeBuilder::run() {
   if (op_.view) return;
-  scratch_.operand_views.clear();
-  scratch_.result_views.clear();
+  auto& operand_views = scratch_.operand_views;
+  auto& result_views = scratch_.result_views;
+  operand_views.resize(static_cast<std::size_t>(node_.inputs + node_.updates), kBlankView);
+  result_views.resize(scratch_.results.size(), kBlankView);
   for (int i = 0; i < node_.inputs + node_.updates; ++i) {
     const OperandRecord& operand = record(i);
     if (i >= node_.inputs) {
-      scratch_.operand_views.push_back(scratch_.updates[i - node_.inputs].tensor.view());
+      put_view(scratch_.updates[i - node_.inputs].tensor, &operand_views[i]);
     } else if (operand.kind == OperandKind::absent) {
-      scratch_.operand_views.emplace_back();
+      operand_views[i] = kBlankView;
     } else {
       const Tensor& tensor = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
       if (tensor.storage().obligations > 0) preserver_.before_host_access(tensor.storage());
-      scratch_.operand_views.push_back(tensor.view());
+      put_view(tensor, &operand_views[i]);
     }
   }
-  for (const auto& plan : scratch_.results) scratch_.result_views.push_back(plan.tensor.view());
+  for (std::size_t r = 0; r < result_views.size(); ++r) put_view(scratch_.results[r].tensor, &result_views[r]);
   if (!tape_.guard()) {
     run_forward(tape_.memory(), node_, scratch_.operand_views, scratch_.result_views, false);
     return;

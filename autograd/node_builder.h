@@ -4,6 +4,7 @@
 // kernel. Everything that can fail for the user's or memory's sake fails before a byte has moved or a write was announced.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "autograd/execute.h"
@@ -40,6 +41,12 @@ struct BuilderScratch {
   std::vector<Region> regions;  // per operand; empty for values that are inputs
   std::vector<UpdatePlan> updates;
   std::vector<TensorView> operand_views, result_views;
+  struct RecentConstant {
+    std::uint64_t bits = 0;
+    DType dtype = DType::f32;
+    Tensor tensor;
+  };
+  std::array<RecentConstant, 8> constants;
   Handle* free_handles = nullptr;  // of values whose last handle went while the tape lives, along `next`
 };
 
@@ -66,6 +73,7 @@ class NodeBuilder final : public InferContext {
   void resolve_operands();
   void resolve_one(OperandRecord& record, const Arg& arg);
   DType number_dtype() const;
+  const Tensor& constant(double number, DType dtype);
   void infer();
   void find_gradients();
   void find_regions();
@@ -80,7 +88,7 @@ class NodeBuilder final : public InferContext {
   void run();
   void describe_for_guard(GuardedCall& call);
   void commit();
-  void commit_result(int index, const Tensor& tensor, ValueId root);
+  void commit_result(int index, Tensor&& tensor, ValueId root);
   void commit_update(int update);
   void roll_back() noexcept;
 
@@ -101,6 +109,7 @@ class NodeBuilder final : public InferContext {
   std::span<const Arg> args_;
   NodeRecord node_;
   std::int64_t draw_count_ = 0;
+  Mask absent_ = 0;  // operands that were left out
   const ScheduledNode* planned_ = nullptr;  // what this node is by the schedule that the tape follows
   NodeChoice choice_;
 };

@@ -17,11 +17,12 @@ void NodeBuilder::commit() {
   for (int r = 0; r < static_cast<int>(scratch_.results.size()); ++r) {
     ValueId root = static_cast<ValueId>(data_.values.size());
     if (op_.view && record(0).kind == OperandKind::value) root = data_.values[record(0).value].root;
-    commit_result(r, scratch_.results[r].tensor, root);
+    commit_result(r, std::move(scratch_.results[r].tensor), root);
   }
   for (int u = 0; u < node_.updates; ++u) {
     if (scratch_.updates[u].result >= 0) commit_update(u);
   }
+  scratch_.updates.clear();
   NodeRecord& node = data_.nodes[index];
   bool count_saves = tape_.options().record && !replayable();
   if (count_saves) {
@@ -33,19 +34,17 @@ void NodeBuilder::commit() {
     bool made = r >= node.outputs && r < static_cast<int>(scratch_.results.size());
     if (made) release_if_unneeded(data_, preserver_, v);
   }
-  scratch_.results.clear();
-  scratch_.updates.clear();
 }
 
-void NodeBuilder::commit_result(int index, const Tensor& tensor, ValueId root) {
+void NodeBuilder::commit_result(int index, Tensor&& tensor, ValueId root) {
   ValueId id = static_cast<ValueId>(data_.values.size());
   ValueRecord& value = data_.values.emplace_back(kBlankValue);
-  value.tensor = tensor;
+  value.tensor = std::move(tensor);
   value.node = static_cast<std::uint32_t>(data_.nodes.size() - 1);
   value.segment = node_.segment;
   value.root = root;
   bool made = index >= node_.outputs && index < static_cast<int>(op_.outputs.size() + op_.made.size());
-  value.requires_grad = node_.wanted != 0 && is_floating(tensor.dtype()) && !made;
+  value.requires_grad = node_.wanted != 0 && is_floating(value.tensor.dtype()) && !made;
   if (root != id) {
     value.next_alias = data_.values[root].next_alias;
     data_.values[root].next_alias = id;
@@ -58,10 +57,10 @@ void NodeBuilder::commit_result(int index, const Tensor& tensor, ValueId root) {
 }
 
 void NodeBuilder::commit_update(int update) {
-  const auto& plan = scratch_.updates[update];
+  auto& plan = scratch_.updates[update];
   ValueId old = record(node_.inputs + update).value;
   ValueId id = static_cast<ValueId>(data_.values.size());
-  commit_result(plan.result, plan.tensor, plan.fresh ? id : data_.values[old].root);
+  commit_result(plan.result, std::move(plan.tensor), plan.fresh ? id : data_.values[old].root);
   ValueRecord& before = data_.values[old];
   before.overwritten = !plan.fresh;
   if (Handle* handle = before.handle) {

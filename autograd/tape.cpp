@@ -63,6 +63,7 @@ std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const At
     if (node_hook_) node_hook_(node);
     return node;
   };
+  if (op.strided && !op.view && op.updates.empty()) return build(operands);  // then nothing below applies
   for (int i = 0; i < static_cast<int>(operands.size()); ++i) {
     bool copy = i < first_update && (needs_copy(op, operands[i]) || reads_what_it_writes(op, operands, i));
     if (!copy) continue;
@@ -234,6 +235,7 @@ void Tape::clear() {
   data_.segments.clear();
   data_.segment_stack.clear();
   data_.open_segment = kNone;
+  for (auto& recent : scratch_->constants) recent.tensor = Tensor();
   data_.constants.clear();
   schedule_ = nullptr;
   if (data_.data_dependent) preserver.set_bounding(false);

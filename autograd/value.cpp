@@ -6,19 +6,27 @@
 namespace reprise {
 
 namespace {
-const ValueRecord& record_of(const Value& value) { return value.tape().data().values[value.id()]; }
+
+[[noreturn, gnu::cold, gnu::noinline]] void fail_without_tape(const Handle* handle) {
+  if (!handle) fail(ErrorKind::user, "[value] expected a value, got an empty handle");
+  fail(ErrorKind::user, "[value] expected a value of a living tape; its tape was cleared");
+}
+
+const Handle& living(const Value& value) {
+  const Handle* handle = value.handle().get();
+  if (!handle || !handle->tape) fail_without_tape(handle);
+  return *handle;
+}
+
+const ValueRecord& record_of(const Value& value) {
+  const Handle& handle = living(value);
+  return handle.tape->data().values[handle.value];
+}
+
 }  // namespace
 
-ValueId Value::id() const {
-  if (!handle_) fail(ErrorKind::user, "[value] expected a value, got an empty handle");
-  if (!handle_->tape) fail(ErrorKind::user, "[value] expected a value of a living tape; its tape was cleared");
-  return handle_->value;
-}
-
-Tape& Value::tape() const {
-  id();
-  return *handle_->tape;
-}
+ValueId Value::id() const { return living(*this).value; }
+Tape& Value::tape() const { return *living(*this).tape; }
 
 const Shape& Value::shape() const { return record_of(*this).tensor.shape(); }
 DType Value::dtype() const { return record_of(*this).tensor.dtype(); }

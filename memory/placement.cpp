@@ -18,7 +18,8 @@ constexpr std::int64_t kGranule = 64;
 
 void Placement::reserve_one() {
   // A placement adds at most two records: the block and what is left of the free run it was cut from.
-  if (nodes_.capacity() - nodes_.size() < 2) nodes_.reserve(nodes_.size() * 2 + 64);
+  bool two_spare = spare_ != kNone && nodes_[spare_].after != kNone;
+  if (!two_spare && nodes_.capacity() - nodes_.size() < 2) nodes_.reserve(nodes_.size() * 2 + 64);
   if (2 * (used_count_ + 1) <= table_.size()) return;
   std::size_t size = table_.empty() ? 128 : table_.size() * 2;
   std::vector<Index> old(size, kNone);

@@ -83,9 +83,16 @@ void backward_div(BackwardContext& c) {
   });
 }
 
-Value apply(Tape& tape, const Op& op, Arg a, Arg b) {
-  match_dtypes(tape, a, b);
-  return tape.apply_one(op, {std::move(a), std::move(b)});
+/// Whether one of the two is a number and the other one floating: the tape makes such a number a constant by itself.
+bool number_beside_float(const Arg& a, const Arg& b) {
+  return is_number(a) != is_number(b) && is_floating(is_number(a) ? b.dtype() : a.dtype());
+}
+
+const Attrs kNoAttrs = Attrs();
+
+Value apply(Tape& tape, const Op& op, Arg& a, Arg& b) {
+  if (!number_beside_float(a, b)) match_dtypes(tape, a, b);
+  return tape.apply_one(op, {std::move(a), std::move(b)}, kNoAttrs);
 }
 
 }  // namespace
@@ -147,10 +154,10 @@ const Op kMod{.name = "mod",
               .infer = infer_numbers,
               .forward = forward<fn::Mod, fn::Mod>};
 
-Value add(Tape& tape, Arg a, Arg b) { return apply(tape, kAdd, std::move(a), std::move(b)); }
-Value sub(Tape& tape, Arg a, Arg b) { return apply(tape, kSub, std::move(a), std::move(b)); }
-Value mul(Tape& tape, Arg a, Arg b) { return apply(tape, kMul, std::move(a), std::move(b)); }
-Value mod(Tape& tape, Arg a, Arg b) { return apply(tape, kMod, std::move(a), std::move(b)); }
+Value add(Tape& tape, Arg a, Arg b) { return apply(tape, kAdd, a, b); }
+Value sub(Tape& tape, Arg a, Arg b) { return apply(tape, kSub, a, b); }
+Value mul(Tape& tape, Arg a, Arg b) { return apply(tape, kMul, a, b); }
+Value mod(Tape& tape, Arg a, Arg b) { return apply(tape, kMod, a, b); }
 
 Value div(Tape& tape, Arg a, Arg b) {
   match_dtypes(tape, a, b);

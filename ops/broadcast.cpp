@@ -64,11 +64,15 @@ namespace loops {
 namespace {
 
 // Everything next to each other or a single element: no plan is needed.
-bool run_flat(MapKernel kernel, const void* functor, const TensorView& out, const TensorView* const* in, int count) {
-  std::int64_t size = out.size();
+bool run_flat(MapKernel kernel, const void* functor, const TensorView& out, std::int64_t size, const TensorView* const* in,
+              int count) {
   if (!out.contiguous()) return false;
   std::int64_t step[kMaxLoopOperands];
   for (int k = 0; k < count; ++k) {
+    if (in[k]->shape == out.shape && in[k]->strides == out.strides) {
+      step[k] = 1;
+      continue;
+    }
     std::int64_t elements = in[k]->size();
     step[k] = elements == 1 ? 0 : 1;
     if (elements != 1 && (elements != size || !in[k]->contiguous())) return false;
@@ -89,7 +93,8 @@ bool run_flat(MapKernel kernel, const void* functor, const TensorView& out, cons
 }  // namespace
 
 void run_map(MapKernel kernel, const void* functor, const TensorView& out, const TensorView* const* in, int count) {
-  if (out.size() == 0 || run_flat(kernel, functor, out, in, count)) return;
+  std::int64_t size = out.size();
+  if (size == 0 || run_flat(kernel, functor, out, size, in, count)) return;
   const TensorView* views[kMaxLoopOperands] = {&out};
   std::copy_n(in, count, views + 1);
   LoopPlan plan = plan_loops(out.shape, views, count + 1);

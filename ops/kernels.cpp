@@ -33,11 +33,13 @@ void require_same_shape(const InferContext& c, int a, int b) {
 }
 
 Shape require_broadcast(const InferContext& c, int a, int b) {
-  if (c.shape(a) == c.shape(b)) return c.shape(a);
+  const Shape& first = c.shape(a);
+  const Shape& second = c.shape(b);
+  if (second.empty() || first == second) return first;
   Shape shape;
-  if (broadcast_shapes(c.shape(a), c.shape(b), &shape)) return shape;
-  fail(ErrorKind::user, "[{}] expected shapes that broadcast, got {} and {}", c.op().name, to_string(c.shape(a)),
-       to_string(c.shape(b)));
+  if (broadcast_shapes(first, second, &shape)) return shape;
+  fail(ErrorKind::user, "[{}] expected shapes that broadcast, got {} and {}", c.op().name, to_string(first),
+       to_string(second));
 }
 
 void require_broadcasts_to(const InferContext& c, int from, const Shape& shape, const char* what) {
