@@ -26,8 +26,8 @@ class Builder:
         self.rng = rng
         self.batch, self.width, self.rows = rng.choice([(2, 4), (3, 4), (3, 3)]) + (5,)
         self.statements, self.counter, self.fails = [], 0, 0
-        self.streams = {"r": {"seed": rng.randrange(2 ** 31), "id": 1},
-                        "g": {"seed": rng.randrange(2 ** 40), "id": rng.randrange(3), "kind": "named"}}
+        self.streams = {"r": {"seed": rng.randrange(2 ** 31), "id": 1, "kind": "default"},
+                        "q": {"seed": rng.randrange(2 ** 40), "id": rng.randrange(3), "kind": "named"}}
         self.cells = {"n": 0, "log": [], "on": 1, "acc": 0, "K": self.tensor([self.width])}
 
     def tensor(self, shape):
@@ -114,7 +114,7 @@ def segment(b, recipe, steps, flags, earlier):
 def between(b, flags, h):
     """What main does between two calls; the value it goes on with."""
     if "draw_between" in flags and b.rng.random() < 0.6:
-        b.named({"do": "draw", "stream": b.rng.choice(["r", "g"]), "shape": [b.rng.randrange(1, 6)]})
+        b.named({"do": "draw", "stream": b.rng.choice(["r", "q"]), "shape": [b.rng.randrange(1, 6)]})
     if "log_between" in flags and b.rng.random() < 0.6:
         b.add({"do": "append", "cell": "log", "value": "between"})
     if {"two_writers", "write_after", "many_calls"} & flags and b.rng.random() < 0.4:

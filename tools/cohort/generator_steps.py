@@ -141,7 +141,7 @@ def dropout(b, h, stream="r"):
 
 
 def dropout_named(b, h):
-    return dropout(b, h, "g")
+    return dropout(b, h, "q")
 
 
 def dropout_foreign(b, h):

@@ -25,6 +25,7 @@ class Value:
 
     def __init__(self, array):
         self.array = array
+        self.touched = False  # since the stage began
 
 
 class Cell:
@@ -93,7 +94,7 @@ class Machine:
     def static_index(index, region):
         if "span" in region:
             return index.reshape(-1)[slice(*region["span"])]
-        return index[np.array(block_index(region["block"]))].reshape(region["block"]["shape"])
+        return index.reshape(-1)[np.array(block_index(region["block"]))].reshape(region["block"]["shape"])
 
     # Names, operands, regions.
 
@@ -118,6 +119,7 @@ class Machine:
 
     def array_of(self, found):
         if isinstance(found, Value):
+            found.touched = True
             return found.array
         if isinstance(found, tuple):
             self.reached.add(found[1])
@@ -164,7 +166,7 @@ class Machine:
         if s.get("foreign"):
             raise Unsupported("arrays cannot be written behind the framework's back")
         target, value = self.resolve(frame, s["to"]), self.operand(frame, s["value"])
-        array = self.bytes_of(target) if isinstance(target, State) else target.array
+        array = self.bytes_of(target) if isinstance(target, State) else self.array_of(target)
         value = as_array(self, value) if not isinstance(target, State) else lax.stop_gradient(as_array(self, value))
         at = self.index_of(frame, array.shape, s.get("region"))
         mode = s.get("mode", "assign")
@@ -251,6 +253,8 @@ class Machine:
             self.in_segment = was_inside
             return result
 
+        for value in values:
+            value.touched = True
         policy = jax.checkpoint_policies.save_only_these_names("kept") if segment.get("keep") else None
         outs, moved, state, cells = jax.checkpoint(run, policy=policy)(
             [v.array for v in values], self.state.handles(states), self.state.carried())
@@ -271,7 +275,10 @@ class Machine:
             return x
 
         def backward(_, gradient):
-            self.body(inside.copy(), s["body"])
+            # A pullback wants a cotangent for every output of its stage. Zeros stand for those that this backward
+            # does not start from, and what only they reach is not passed through.
+            if np.any(np.asarray(gradient)):
+                self.body(inside.copy(), s["body"])
             return (gradient,)
 
         identity.defvjp(lambda x: (x, None), backward)
@@ -304,27 +311,30 @@ class Machine:
 
     def forward(self, statements, needed):
         inputs = self.differentiable() if self.stages else []
+        came_in = [v.array for v in inputs]
 
         def run(leaves, arrays):
             self.leaf_values = leaves
             for value, array in zip(inputs, arrays):
-                value.array = array
+                value.array, value.touched = array, False
             self.body(self.main, statements)
             made = {id(v): v for n, v in self.main.names.items() if n in needed and isinstance(v, Value)}
-            outputs = [v for v in made.values() if jnp.issubdtype(v.array.dtype, jnp.floating)]
+            passing = {id(v) for v in inputs if not v.touched}  # an earlier stage answers for these
+            outputs = [v for v in made.values() if jnp.issubdtype(v.array.dtype, jnp.floating) and id(v) not in passing]
             return [v.array for v in outputs], (outputs, self.state.carried(), self.cells)
 
-        arrays, pullback, (outputs, state, cells) = vjp_with_aux(run, self.leaves, [v.array for v in inputs])
+        arrays, pullback, (outputs, state, cells) = vjp_with_aux(run, self.leaves, came_in)
         self.state.enter(state)
         self.cells = cells
         for value, array in zip(outputs, arrays):
             value.array = array
         self.leaf_values = {}
-        for value in self.main.names.values():
-            if isinstance(value, Value):
-                value.array = jax.core.concrete_or_error(None, value.array) if not is_traced(value.array) else None
-        self.main.names = {n: v for n, v in self.main.names.items() if not isinstance(v, Value) or v.array is not None}
-        self.stages.append(Stage(pullback, inputs, outputs))
+        for value, array in zip(inputs, came_in):
+            if isinstance(value.array, jax.core.Tracer):
+                value.array = array
+        # What nothing mentions any more was not handed out: it is a tracer of a trace that has ended.
+        self.main.names = {n: v for n, v in self.main.names.items() if not isinstance(v.array, jax.core.Tracer)}
+        self.stages.append(Stage(pullback, [v if v.touched else None for v in inputs], outputs))
 
     def backward(self, s):
         owed = {}
@@ -338,7 +348,7 @@ class Machine:
                                              for v in stage.outputs])
             for name, gradient in leaves.items():
                 self.grads[name] = self.grads[name] + np.asarray(gradient)
-            for value, gradient in zip(stage.inputs, arrays):
+            for value, gradient in [(v, a) for v, a in zip(stage.inputs, arrays) if v is not None]:
                 owed[id(value)] = owed.get(id(value), 0) + gradient
         for leaf, frame, body in self.on_grads:
             if leaf in self.reached:
@@ -359,10 +369,6 @@ STATEMENTS = {
     "call": Machine.call, "hook": Machine.hook, "on_grad": Machine.on_grad, "grad": Machine.grad,
     "unsteady": Machine.runs_twice, "fail": Machine.runs_twice,
 }
-
-
-def is_traced(array):
-    return isinstance(array, jax.core.Tracer)
 
 
 def vjp_with_aux(run, leaves, arrays):

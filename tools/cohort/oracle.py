@@ -12,6 +12,7 @@ import numpy as np
 from oracle_ops import DIFFERENTIABLE, FROZEN, inplace, philox
 
 STEP = 1e-30
+SAVES_OUTPUT = ("tanh", "exp", "sqrt", "softmax", "relu")  # whose usual formula wants the result
 
 
 class ProgramError(Exception):
@@ -182,7 +183,9 @@ class Oracle:
         deps = frozenset().union(*[o.deps for o in operands])
         if not deps:
             return Val(real)
-        return self.add_node(name, [o.array.copy() if o.node is None else o.node for o in operands], s, real, deps)
+        made = self.add_node(name, [o.array.copy() if o.node is None else o.node for o in operands], s, real, deps)
+        made.consumed = name in SAVES_OUTPUT
+        return made
 
     def do_read(self, frame, s):
         found = self.resolve(frame, s["of"])

@@ -19,7 +19,7 @@ import language
 import worker
 
 HERE = Path(__file__).resolve().parent
-BATCH = 60
+BATCH = 220
 
 
 class Mode(NamedTuple):
@@ -64,11 +64,11 @@ class Schedule:
     def done(self, mode):
         """Names that have a record. A last line cut short by a kill is dropped from the file."""
         path = self.parts / f"{mode.name}.jsonl"
-        if not path.exists():
-            return set()
-        whole = [line for line in path.read_text().split("\n")[:-1] if line]
-        path.write_text("".join(line + "\n" for line in whole))
-        return {json.loads(line)["program"] for line in whole}
+        have = self.recorded(path)
+        if have:
+            path.write_text("")
+            self.append(path, have.values())
+        return set(have)
 
     def run(self, modes):
         batches = []
@@ -82,39 +82,46 @@ class Schedule:
                 finished.result()
 
     def batch(self, mode, names):
+        part = self.parts / f"{mode.name}.jsonl"
         with tempfile.TemporaryDirectory() as scratch:
-            out = Path(scratch) / "out.jsonl"
             while names:
-                records, stuck = self.process(mode, names, Path(scratch), out)
-                names = [n for n in names if n not in {r["program"] for r in records}]
-                if stuck in names:
+                stuck = self.process(mode, names, Path(scratch), part)
+                have = self.recorded(part)
+                left = [n for n in names if n not in have]
+                if stuck in left:
                     program = language.load(self.paths[stuck])
-                    records.append(worker.record(program, mode.name, {"crash": "the process died or gave no answer"}, 0))
-                    names.remove(stuck)
-                elif names and not records:
+                    self.append(part, [worker.record(program, mode.name, {"crash": "the process died or gave no answer"}, 0)])
+                    left.remove(stuck)
+                elif left == names:
                     raise SystemExit(f"tools/cohort/run: {mode.name} gave no record of {names[0]}")
-                self.keep(mode, records)
+                with self.lock:
+                    self.left -= len(names) - len(left)
+                    print(f"{mode.name}: {len(names) - len(left)} records, {self.left} to go", flush=True)
+                names = left
 
-    def keep(self, mode, records):
-        with self.lock:
-            with open(self.parts / f"{mode.name}.jsonl", "a", encoding="utf-8") as file:
-                file.writelines(json.dumps(r) + "\n" for r in records)
-            self.left -= len(records)
-            print(f"{mode.name}: {len(records)} records, {self.left} to go", flush=True)
+    @staticmethod
+    def append(path, records):
+        with open(path, "a", encoding="utf-8") as file:
+            file.writelines(json.dumps(r) + "\n" for r in records)
+
+    @staticmethod
+    def recorded(path):
+        """Records by program; a line that is not whole yet, or that a kill cut short, is none."""
+        if not path.exists():
+            return {}
+        found = [json.loads(line) for line in path.read_text().split("\n")[:-1] if line.endswith("}")]
+        return {r["program"]: r for r in found}
 
     def process(self, mode, names, scratch, out):
-        """Runs one process. Its records, and the name of the program at which it died or stood still, or None."""
-        out.unlink(missing_ok=True)
+        """Runs one process, which appends its records to `out`; the program at which it died or stood still, or None."""
         if mode.framework == "Reprise":
-            return self.reprise(mode, names, out)
+            return self.reprise(mode, names, scratch, out)
         listing = scratch / "list"
         listing.write_text("\n".join(str(self.paths[n]) for n in names))
-        command = ["nice", "-n", "10", self.python, str(HERE / "worker.py"), mode.name, str(listing), str(out)]
+        command = [self.python, str(HERE / "worker.py"), mode.name, str(listing), str(out)]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                  env=environment.quiet_environment())
-        stuck = self.watch(child, self.options.timeout * mode.patience)
-        records = [json.loads(line) for line in out.read_text().split("\n") if line.endswith("}")] if out.exists() else []
-        return records, stuck
+        return self.watch(child, self.options.timeout * mode.patience)
 
     def watch(self, child, limit):
         """Waits for the process; the program it was at if it failed. It ends a process that is silent for too long."""
@@ -134,18 +141,20 @@ class Schedule:
                     break
         return at if child.wait() else None
 
-    def reprise(self, mode, names, out):
+    def reprise(self, mode, names, scratch, out):
         """`reprise conform` judges too; its verdict counts where it is the sterner one (replay counts, leaks)."""
+        lines_of = scratch / "lines.jsonl"
+        lines_of.unlink(missing_ok=True)
         command = [self.options.reprise, "conform", *[str(self.paths[n]) for n in names], "--method",
-                   mode.name.removeprefix("reprise_"), "--jsonl", str(out), "--quiet"]
+                   mode.name.removeprefix("reprise_"), "--jsonl", str(lines_of), "--quiet"]
         start = time.monotonic()
         child = subprocess.run(command, capture_output=True, text=True, env=environment.quiet_environment(),
                                timeout=60 + self.options.timeout * len(names))
         seconds = (time.monotonic() - start) / len(names)
-        lines = [json.loads(line) for line in out.read_text().split("\n") if line.endswith("}")] if out.exists() else []
-        records = [self.own_record(mode, line, seconds) for line in lines]
-        stuck = names[len(lines)] if child.returncode not in (0, 1) and len(lines) < len(names) else None
-        return records, stuck
+        text = lines_of.read_text() if lines_of.exists() else ""
+        lines = [json.loads(line) for line in text.split("\n") if line.endswith("}")]
+        self.append(out, [self.own_record(mode, line, seconds) for line in lines])
+        return names[len(lines)] if child.returncode not in (0, 1) and len(lines) < len(names) else None
 
     def own_record(self, mode, line, seconds):
         program = language.load(self.paths[line["name"]])
@@ -165,11 +174,12 @@ class Schedule:
         if name not in self.paths or mode not in MODES:
             raise SystemExit(f"tools/cohort/run: expected PROGRAM@MODE, got {identity}")
         with tempfile.TemporaryDirectory() as scratch:
-            records, stuck = self.process(MODES[mode], [name], Path(scratch), Path(scratch) / "out.jsonl")
-        print(json.dumps(records[0] if records else {"id": identity, "verdict": "crash"}, indent=1))
-        old = self.parts / f"{mode}.jsonl"
-        kept = [r for r in map(json.loads, old.read_text().splitlines()) if r["id"] == identity] if old.exists() else []
+            out = Path(scratch) / "out.jsonl"
+            self.process(MODES[mode], [name], Path(scratch), out)
+            fresh = self.recorded(out).get(name, {"id": identity, "verdict": "crash"})
+        print(json.dumps(fresh, indent=1))
+        kept = self.recorded(self.parts / f"{mode}.jsonl").get(name)
         if kept:
-            same = records and all(kept[0][k] == records[0][k] for k in ("verdict", *worker.VALUES))
-            print(f"kept verdict: {kept[0]['verdict']}; " + ("the same verdict and values" if same else "values differ"))
+            same = all(kept[k] == fresh.get(k) for k in ("verdict", *worker.VALUES))
+            print(f"kept verdict: {kept['verdict']}; {'the same verdict and values' if same else 'values differ'}")
         return 0

@@ -1,0 +1,107 @@
+"""`tools/cohort/run --self-check`: is the yardstick straight? No runner and no framework takes part, only NumPy.
+
+The oracle must reproduce the `expect` of every public program to 1e-8; its complex-step gradients must agree with central
+differences of the same frozen trace; its streams must give the published vectors of Philox; the generator must make
+the same programs from the same seed; and verdicts must fall as the rules say.
+"""
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import generator
+import oracle
+import verdict
+from oracle_ops import philox
+
+
+def check_public(folder):
+    paths = sorted(folder.glob("*.json"))
+    wrong = []
+    for path in paths:
+        program = oracle.load(path)
+        made = oracle.expectation(program)
+        if made.get("error") != program["expect"].get("error"):
+            wrong.append(f"{path.name}: error {made.get('error')}")
+        elif not made.get("error"):
+            said, detail = verdict.judge({**program, "dtype": "f64"}, made)
+            wrong += [] if said == "match" else [f"{path.name}: {detail}"]
+    return f"{len(paths)} public programs", wrong if paths else ["none found"]
+
+
+class Differences(oracle.Oracle):
+    """The oracle with central differences in place of complex steps."""
+
+    step = 1e-6
+
+    def derivative(self, leaf, roots):
+        exact = super().derivative(leaf, roots)
+        order = [n for n in range(len(self.trace)) if leaf in self.node_deps[n]]
+        nodes = [r.node for r in roots if r.node is not None and leaf in r.deps]
+        near = np.zeros(exact.size)
+        for element in range(exact.size):
+            up, down = (self.evaluate(order, leaf, element, step) for step in (self.step, -self.step))
+            near[element] = sum((up[n] - down[n]).sum() for n in nodes) / (2 * self.step)
+        self.worst = max(getattr(self, "worst", 0.0), float((np.abs(near - exact.reshape(-1)) / (1 + np.abs(near))).max()))
+        return exact
+
+
+def check_differences(count=24):
+    wrong, worst = [], 0.0
+    for at in range(1, count + 1):
+        program = generator.make(77, at)
+        with np.errstate(all="ignore"):
+            made = Differences(program).run()
+        smooth = not any(f'"{op}"' in json.dumps(program) for op in ("cast", "round"))
+        if smooth and made.worst > 1e-6:
+            wrong.append(f"generated {at}: gap {made.worst:.1e}")
+        worst = max(worst, made.worst if smooth else 0)
+    return f"{count} generated programs against central differences (worst gap {worst:.1e})", wrong
+
+
+def check_streams():
+    wrong = []
+    for seed, stream, at, want in ((7, 0, 0, [0.95459712, 0.75015217, 0.11417735, 0.08565784, 0.40696037, 0.79528403]),
+                                   (2 ** 32 + 5, 3, 2, [0.39425069, 0.06023204, 0.28003716])):
+        got = philox(seed, stream, at, len(want))
+        wrong += [] if np.allclose(got, want, atol=5e-9, rtol=0) else [f"stream {seed}/{stream}: {got}"]
+    return "streams", wrong
+
+
+def check_generator():
+    same = json.dumps(generator.make(5, 4)) == json.dumps(generator.make(5, 4))
+    other = json.dumps(generator.make(6, 4)) != json.dumps(generator.make(5, 4))
+    return "the generator repeats itself", [] if same and other else ["the same seed gave another program, or another the same"]
+
+
+def check_verdicts():
+    tensor = lambda x: {"shape": [1], "data": [x]}
+    program = {"expect": {"grads": {"x": tensor(1.0)}, "buffers": {"B": tensor(2.0)}, "streams": {"r": 3},
+                          "cells": {"log": ["a"]}, "max_replays": {"S": 1}}}
+    right = {"grads": {"x": tensor(1.0001)}, "buffers": {"B": tensor(2.0)}, "streams": {"r": 3}, "cells": {"log": ["a"]}}
+    cases = [({}, "match"), ({"grads": {"x": tensor(1.01)}}, "silent"), ({"grads": {}}, "silent"),
+             ({"grads": {"x": tensor(float("nan"))}}, "silent"), ({"buffers": {"B": tensor(3.0)}}, "state"),
+             ({"streams": {"r": 4}}, "state"), ({"cells": {"log": ["a", "a"]}}, "state"), ({"replays": {"S": 2}}, "state"),
+             ({"error": "no"}, "reject_needless"), ({"unsupported": "no", "error": "no"}, "unsupported"),
+             ({"crash": "no"}, "crash")]
+    wrong = [f"{change}: {verdict.judge(program, right | change)[0]}" for change, want in cases
+             if verdict.judge(program, right | change)[0] != want]
+    if verdict.judge({**program, "honour_or_reject": True}, {"error": "no"})[0] != "reject_allowed":
+        wrong.append("an allowed rejection")
+    return "verdicts", wrong
+
+
+def main():
+    failed = 0
+    for check in (lambda: check_public(Path(sys.argv[1])), check_differences, check_streams, check_generator, check_verdicts):
+        what, wrong = check()
+        print(f"{'ok   ' if not wrong else 'WRONG'} {what}")
+        for line in wrong[:10]:
+            print(f"      {line}")
+        failed += bool(wrong)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
