@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "memory/arena.h"
+#include "memory/backed_allocator.h"
 #include "memory/dry_allocator.h"
 #include "memory/fault_allocator.h"
 #include "memory/meter.h"
@@ -33,10 +34,14 @@ class Memory {
       arena_->poison_freed(options.poison_freed);
     }
     fault_.emplace(arena_ ? static_cast<Allocator&>(*arena_) : *dry_);
+    if (dry_) backed_.emplace(*fault_);
     preserver_.emplace(*fault_);
   }
 
   Allocator& allocator() { return *fault_; }
+  /// The same, with bytes on a dry run too: for tensors that say which bytes a step reads and writes. They are to be
+  /// filled and marked constant at once.
+  Allocator& backed_allocator() { return backed_ ? static_cast<Allocator&>(*backed_) : *fault_; }
   /// For tests: the n-th request from now (0: the next) is refused once with a memory error; negative: none.
   void fail_allocation(std::int64_t n) { fault_->fail_at(n); }
   /// Whether that refusal is still to come.
@@ -56,6 +61,7 @@ class Memory {
   std::optional<Arena> arena_;
   std::optional<DryAllocator> dry_;
   std::optional<FaultAllocator> fault_;
+  std::optional<BackedAllocator> backed_;  // of a dry run
   std::optional<Preserver> preserver_;  // gives its copies back before the arena goes
 };
 

@@ -60,8 +60,13 @@ class TrainableModel {
   /// The parts that recompute.segments and recompute.options may name.
   virtual SegmentNames segment_names() const = 0;
 
+  /// False: the model reads no images. What it reads instead is its own, drawn once from the key `seed` and the same in
+  /// every step; an epoch is one batch, and a batch has a size but no tensors.
+  virtual bool takes_images() const { return true; }
+  /// Makes that input anew as `dtype`, with the same values; for checks in f64.
+  virtual void convert_input(Memory& /*memory*/, DType /*dtype*/) {}
   /// How the loader prepares images, and how many views of each.
-  virtual AugmentOptions augmentation() const = 0;
+  virtual AugmentOptions augmentation() const { return AugmentOptions::evaluation(); }
   virtual int views() const { return 1; }
 
   /// Records the forward of one micro-batch. All effects (statistics, queues) happen here.

@@ -5,6 +5,10 @@
 #include "core/error.h"
 #include "models/kinds/classifier.h"
 #include "models/kinds/dense_queue.h"
+#include "models/kinds/graph_memory.h"
+#include "models/kinds/product_key_memory.h"
+#include "models/kinds/row_memory.h"
+#include "models/kinds/slot_cache.h"
 
 namespace reprise {
 namespace {
@@ -13,6 +17,10 @@ std::map<std::string, ModelFactory>& factories() {
   static std::map<std::string, ModelFactory> all = {
       {"dense_queue", [](const Config& config) { return std::make_unique<DenseQueueModel>(config); }},
       {"classifier", [](const Config& config) { return std::make_unique<ClassifierModel>(config); }},
+      {"row_memory", [](const Config& config) { return std::make_unique<RowMemoryModel>(config); }},
+      {"graph_memory", [](const Config& config) { return std::make_unique<GraphMemoryModel>(config); }},
+      {"product_key_memory", [](const Config& config) { return std::make_unique<ProductKeyMemoryModel>(config); }},
+      {"slot_cache", [](const Config& config) { return std::make_unique<SlotCacheModel>(config); }},
   };
   return all;
 }

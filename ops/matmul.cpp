@@ -46,9 +46,26 @@ void infer_matmul(InferContext& c) {
   c.result(0, c.dtype(kA), shape);
 }
 
-// One product per batch member; each product is parallel inside.
+// Many small products are shared out among the threads, each made by one of them; by their sizes, so that the bits do not
+// depend on the number of threads.
+constexpr std::int64_t kSmallProduct = 1 << 14, kManyProducts = 8, kBlockOfProducts = 1 << 16;  // multiplications
+
+// One product per batch member; a large one is parallel inside.
 template <class T>
 void run_batched(std::int64_t batch, GemmCall<T> call, std::int64_t step_a, std::int64_t step_b, std::int64_t step_c) {
+  std::int64_t size = call.m * call.n * std::max<std::int64_t>(1, call.k);
+  if (batch >= kManyProducts && size <= kSmallProduct) {
+    std::int64_t grain = std::max<std::int64_t>(1, kBlockOfProducts / std::max<std::int64_t>(1, size));
+    parallel_blocks(batch, grain, [&](std::int64_t begin, std::int64_t end) {
+      GemmCall<T> one = call;
+      one.a += begin * step_a, one.b += begin * step_b, one.c += begin * step_c;
+      for (std::int64_t i = begin; i < end; ++i) {
+        gemm_serial(one);
+        one.a += step_a, one.b += step_b, one.c += step_c;
+      }
+    });
+    return;
+  }
   for (std::int64_t i = 0; i < batch; ++i) {
     gemm(call);
     call.a += step_a, call.b += step_b, call.c += step_c;

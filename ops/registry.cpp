@@ -13,6 +13,7 @@
 #include "ops/pool.h"
 #include "ops/queue.h"
 #include "ops/reduce.h"
+#include "ops/row_average.h"
 #include "ops/row_state.h"
 #include "ops/rows.h"
 #include "ops/select.h"
@@ -44,6 +45,7 @@ void register_builtin_ops() {
     register_loss_ops();
     register_state_ops();
     register_row_state_ops();
+    register_row_average_ops();
     register_queue_ops();
     return true;
   }();

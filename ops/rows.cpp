@@ -1,6 +1,8 @@
 // gather_rows and scatter_add_rows, each the gradient of the other. Embeddings are gather_rows on a leaf.
 #include "ops/rows.h"
 
+#include <cstring>
+
 #include "ops/broadcast.h"
 #include "ops/kernels.h"
 #include "ops/row_index.h"
@@ -19,6 +21,15 @@ void copy_rows(const TensorView& to, const TensorView& from, const std::int64_t*
   std::int64_t width = element_count(rest_of(from.shape));
   std::int64_t row_bytes = width * size_of(from.dtype);
   std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, width));
+  if (is_contiguous(rest_of(from.shape), rest_of(from.strides))) {
+    std::int64_t step = from.strides[0] * size_of(from.dtype);
+    parallel_blocks(count, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::memcpy(to.data + i * row_bytes, from.data + rows[i] * step, static_cast<std::size_t>(row_bytes));
+      }
+    });
+    return;
+  }
   parallel_blocks(count, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       TensorView row = row_of(from, rows[i]);

@@ -10,7 +10,7 @@ namespace reprise {
 class BoundingRegions final : public RegionContext {
  public:
   enum class Data : std::uint8_t {
-    unread,     // the region that bounds the true one, the same whatever has happened since
+    unread,     // the region that bounds the true one, the same whatever has happened since: only constants are read
     as_it_is,   // rows that stand in memory are read, as right after the forward
   };
   BoundingRegions(const NodeRecord& node, const TapeData& data, Data reads) : node_(node), data_(data), reads_(reads) {}
@@ -23,7 +23,8 @@ class BoundingRegions final : public RegionContext {
   }
   TensorView view(int index) const override {
     const Tensor& tensor = operand(index);
-    bool there = reads_ == Data::as_it_is && tensor.defined() && tensor.storage().host_read();
+    if (!tensor.defined()) return tensor.shape_view();
+    bool there = (reads_ == Data::as_it_is || tensor.storage().is_constant()) && tensor.storage().host_read();
     return there ? tensor.view() : tensor.shape_view();
   }
 

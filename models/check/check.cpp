@@ -98,7 +98,7 @@ bool CheckReport::good() const {
 
 CheckReport check_model(const Config& config, const CheckOptions& options) {
   CheckReport report;
-  Dataset data = load_dataset(config);
+  Dataset data = load_dataset(config, *make_model(config));
   MethodSettings settings;
   settings.steps = options.steps;
   compare_methods(config, data, options, settings, fmt::format("{} steps", options.steps), report.rows);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 
+#include "models/train/batches.h"
 #include "models/train/method.h"
 #include "models/train/optimiser.h"
 #include "models/train/learning_rate.h"
@@ -59,7 +60,7 @@ class CheckedRun {
         marks_(config, session_.model->segment_names()),
         recompute_(config, marks_, plan),
         optimiser_(config, *session_.model, session_.memory),
-        loader_(data.train, loader_options(config, *session_.model), session_.memory.allocator(), session_.memory.observer()),
+        batches_(*session_.model, data.train, loader_options(config, *session_.model), session_.memory),
         schedule_(config, 1000, 100),
         tape_(session_.memory, {.guard = config.get_string("guard") == "on"}),
         planner_(config, plan) {
@@ -84,7 +85,7 @@ class CheckedRun {
     optimiser_.clear_gradients();
     tape_.set_observer(&log);
     for (std::int64_t i = 0; i < accumulate; ++i) {
-      const Batch& batch = loader_.next();
+      const Batch& batch = batches_.next();
       tape_.follow(&planner_.schedule(session_.model->host_state()));
       Forward forward = session_.model->forward(tape_, batch, marks_);
       marks.loss += forward.loss.item() / static_cast<double>(accumulate);
@@ -112,7 +113,7 @@ class CheckedRun {
   SegmentMarks marks_;
   RecomputeSetup recompute_;
   Optimiser optimiser_;
-  Loader loader_;
+  Batches batches_;
   LearningRate schedule_;
   Tape tape_;
   StepPlanner planner_;

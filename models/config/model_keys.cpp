@@ -1,6 +1,8 @@
 // The model types of this project: their own keys, and where they want other defaults for the common ones.
 #include "models/config/model_keys.h"
 
+#include "models/config/memory_keys.h"
+
 namespace reprise {
 namespace {
 
@@ -81,7 +83,7 @@ void override_size(T& size, const Config& config, const std::string& key) {
 }  // namespace
 
 std::vector<ModelType> project_model_types() {
-  return {
+  std::vector<ModelType> types = {
       {.name = "dense_queue",
        .summary = "contrastive encoder with an averaged key encoder and a dense queue of keys, then a linear probe",
        .keys = join({encoder_keys(), queue_keys(), augment_keys("resized", true), probe_keys()}),
@@ -93,6 +95,8 @@ std::vector<ModelType> project_model_types() {
                     {"train.warmup_steps", std::int64_t{200}},
                     {"train.nesterov", true}}},
   };
+  for (ModelType& type : memory_model_types()) types.push_back(std::move(type));
+  return types;
 }
 
 EncoderSizes preset_sizes(const std::string& preset) {

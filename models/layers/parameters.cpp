@@ -144,8 +144,9 @@ void initialise(const Parameter& parameter, std::uint64_t seed) {
   switch (parameter.init) {
     case Init::zeros: std::fill(values.begin(), values.end(), 0.0f); return;
     case Init::ones: std::fill(values.begin(), values.end(), 1.0f); return;
+    case Init::normal:
     case Init::kaiming_normal: {
-      float deviation = static_cast<float>(std::sqrt(2.0 / fan));
+      float deviation = static_cast<float>(std::sqrt((parameter.init == Init::normal ? 1.0 : 2.0) / fan));
       for (std::size_t i = 0; i < values.size(); i += 2) {
         auto [a, b] = normal_pair(word(i), word(i + 1));
         values[i] = deviation * a;

@@ -24,6 +24,7 @@ Stream named_stream(const std::string& name, std::uint64_t seed);
 enum class Init : std::uint8_t {
   zeros,
   ones,
+  normal,          // normal with variance 1 / fan
   kaiming_normal,  // normal with variance 2 / fan (He et al., 2015)
   uniform,         // uniform within 1 / sqrt(fan), PyTorch's default for linear layers
 };

@@ -36,7 +36,7 @@ std::string progress_text(const ProgressState& state, int width) {
   fields.push_back(step);
   std::size_t must_keep = fields.size();
   fields.push_back(fmt::format("loss {:.4f}", state.loss));
-  if (state.images_per_second > 0) fields.push_back(fmt::format("{:.0f} images/s", state.images_per_second));
+  if (state.per_second > 0) fields.push_back(fmt::format("{:.0f} {}/s", state.per_second, state.unit));
   if (state.peak_bytes > 0) fields.push_back("peak " + readable_bytes(state.peak_bytes));
   if (state.seconds_left >= 0) fields.push_back(readable_seconds(state.seconds_left) + " left");
   auto joined = [&] {

@@ -18,7 +18,8 @@ struct ProgressState {
   std::int64_t epoch = 0, epochs = 0;  // the one under way, from 1; 0 epochs: not shown
   std::int64_t step = 0, steps = 0;    // done, of all
   double loss = 0;
-  double images_per_second = 0;  // 0: not shown
+  double per_second = 0;         // 0: not shown
+  const char* unit = "images";   // what it counts
   std::int64_t peak_bytes = 0;   // 0: not shown
   double seconds_left = -1;      // below 0: not known
 };

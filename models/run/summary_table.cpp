@@ -55,7 +55,10 @@ std::vector<std::pair<std::string, std::string>> summary_rows(const Json& summar
   if (at(summary, "test/top1").is_number()) {
     add("test top-1", percents(at(summary, "test/top1"), at(summary, "test/top5")));
   }
-  add("images per second", number(at(summary, "train/images_per_second"), "", 1));
+  for (const char* unit : {"images", "examples"}) {
+    Json rate = at(summary, fmt::format("train/{}_per_second", unit));
+    if (rate.is_number()) add(fmt::format("{} per second", unit).c_str(), number(rate, "", 1));
+  }
   add("time in steps", at(summary, "train/seconds").is_number()
                            ? readable_seconds(at(summary, "train/seconds").get<double>())
                            : "-");

@@ -24,6 +24,7 @@ void fill(Batch& batch, std::int64_t classes) {
     if (!view.defined()) continue;
     for (float& x : view.host_write<float>("profile")) x = static_cast<float>(philox_word(1, 0, at++)) * 0x1p-31f - 1.0f;
   }
+  if (!batch.labels.defined()) return;
   std::int64_t label = 0;
   for (std::int64_t& x : batch.labels.host_write<std::int64_t>("profile")) x = label++ % classes;
 }

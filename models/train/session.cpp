@@ -17,7 +17,8 @@ int thread_count_of(const Config& config) {
   return std::max(1, CPU_COUNT(&cores));
 }
 
-Dataset load_dataset(const Config& config) {
+Dataset load_dataset(const Config& config, const TrainableModel& model) {
+  if (!model.takes_images()) return {.origin = "no images"};
   const std::string& path = config.get_string("data.path");
   if (!path.empty()) {
     std::error_code error;
@@ -65,6 +66,7 @@ LoaderOptions loader_options(const Config& config, const TrainableModel& model) 
 Batch make_dry_batch(const Config& config, const TrainableModel& model, Memory& memory) {
   Batch batch;
   batch.size = config.get_int("train.batch");
+  if (!model.takes_images()) return batch;
   for (int v = 0; v < model.views(); ++v) {
     batch.views[v] = make_tensor(memory.allocator(), memory.observer(), DType::f32,
                                  {batch.size, kImageSide, kImageSide, kImageChannels}, Category::data);

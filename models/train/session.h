@@ -11,13 +11,13 @@ namespace reprise {
 /// The key `threads`, or as many as this process may use where it is 0.
 int thread_count_of(const Config& config);
 
-/// Synthetic images, or those of data.path. Errors (user, io) as the reader's.
-Dataset load_dataset(const Config& config);
+/// Synthetic images, or those of data.path; none where the model takes none. Errors (user, io) as the reader's.
+Dataset load_dataset(const Config& config, const TrainableModel& model);
 
 /// How training reads images: batch, views, augmentation and limit as `config` and `model` say.
 LoaderOptions loader_options(const Config& config, const TrainableModel& model);
 
-/// Tensors shaped as the loader's batches, for dry traces: never filled.
+/// Tensors shaped as the loader's batches, for dry traces: never filled. None where the model takes no images.
 Batch make_dry_batch(const Config& config, const TrainableModel& model, Memory& memory);
 
 /// Gives each parameter and buffer its checkpoint name in error texts, contracts and plans.
@@ -36,7 +36,7 @@ struct ModelSession {
 
 struct Session : ModelSession {
   /// Also reads the images. Errors: user, io too.
-  explicit Session(const Config& config) : ModelSession(config), data(load_dataset(config)) {}
+  explicit Session(const Config& config) : ModelSession(config), data(load_dataset(config, *model)) {}
 
   Dataset data;
 };

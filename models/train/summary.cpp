@@ -12,12 +12,13 @@ Json make_summary(const SummaryInputs& in, const Json& figures) {
   summary["seed"] = in.config.get_int("seed");
   summary["threads"] = in.threads;
   summary["steps"] = state.step;
-  summary["probe"] = {{"top1", nullptr}, {"top5", nullptr}};
+  const std::string unit = in.images ? "images" : "examples";
+  if (in.images) summary["probe"] = {{"top1", nullptr}, {"top5", nullptr}};
   for (const auto& [key, value] : figures.items()) summary[key] = value;
   summary["train"] = {
-      {"images_per_second", state.seconds > 0 ? static_cast<double>(state.images) / state.seconds : 0.0},
+      {unit + "_per_second", state.seconds > 0 ? static_cast<double>(state.images) / state.seconds : 0.0},
       {"seconds", state.seconds},
-      {"images", state.images},
+      {unit, state.images},
       {"loss", state.last_loss},
       {"epochs", in.config.get_int("train.epochs")},
       {"batch", in.config.get_int("train.batch")}};

@@ -23,10 +23,11 @@ struct SummaryInputs {
   std::string hash_state;       // of everything in the checkpoint
   double evaluation_seconds = 0;
   Json best = nullptr;  // of train.keep_best
+  bool images = true;   // what batches are made of; false: examples of the model's own
 };
 
 /// `figures` are what the model's evaluation returned; their keys join the summary's. The fixed names are all there:
-/// what does not apply is null.
+/// what does not apply is null. A model without images has no probe, and counts examples where others count images.
 Json make_summary(const SummaryInputs& inputs, const Json& figures);
 
 /// Replaces eval.json of a run folder in one step. Errors (io).

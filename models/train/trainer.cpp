@@ -9,6 +9,7 @@
 #include "models/run/run_folder.h"
 #include "models/train/best_metric.h"
 #include "models/run/summary_table.h"
+#include "models/train/batches.h"
 #include "models/train/budget.h"
 #include "models/train/checkpoint.h"
 #include "models/train/learning_rate.h"
@@ -50,12 +51,12 @@ class TrainingRun {
         recompute_(config, marks_, made.plan),
         optimiser_(config, *session_.model, session_.memory),
         best_(config),
-        loader_(session_.data.train, reports_.with_trace(loader_options(config, *session_.model)),
-                session_.memory.allocator(), session_.memory.observer()),
+        batches_(*session_.model, session_.data.train, reports_.with_trace(loader_options(config, *session_.model)),
+                 session_.memory),
         accumulate_(config.get_int("train.accumulate")),
         steps_(total_steps()),
         schedule_(config, full_steps(),
-                  static_cast<double>(loader_.batches_per_epoch()) / static_cast<double>(accumulate_)),
+                  static_cast<double>(batches_.per_epoch()) / static_cast<double>(accumulate_)),
         tape_(session_.memory, {.guard = config.get_string("guard") == "on"}),
         planner_(planner) {
     recompute_.install(tape_, session_.memory);
@@ -69,7 +70,7 @@ class TrainingRun {
 
  private:
   std::int64_t full_steps() const {
-    return config_.get_int("train.epochs") * loader_.batches_per_epoch() / accumulate_;
+    return config_.get_int("train.epochs") * batches_.per_epoch() / accumulate_;
   }
   std::int64_t total_steps() const {
     std::int64_t most = config_.get_int("train.max_steps");
@@ -80,6 +81,8 @@ class TrainingRun {
     optimiser_.list(all);
     return all;
   }
+  /// What a batch is made of.
+  const char* unit() const { return session_.model->takes_images() ? "images" : "examples"; }
   void resume();
   void announce();
   bool loop();
@@ -91,7 +94,7 @@ class TrainingRun {
   void add_line(Json line);
   bool evaluate_if_due();
   void keep_best();
-  void show(double images_per_second);
+  void show(double per_second);
   void save();
   TrainOutcome interrupted() const;
   TrainOutcome finish();
@@ -106,7 +109,7 @@ class TrainingRun {
   RecomputeSetup recompute_;
   Optimiser optimiser_;
   BestMetric best_;
-  Loader loader_;
+  Batches batches_;
   std::int64_t accumulate_, steps_;
   LearningRate schedule_;
   Tape tape_;
@@ -141,7 +144,7 @@ void TrainingRun::resume() {
   if (auto saved = read_state(folder_->path())) {
     load_checkpoint(folder_->path(), *saved, session_.model_name(), checkpoint_tensors());
     state_ = RunState::from_json(*saved, session_.model->streams(), (folder_->path() / "state.json").string());
-    loader_.seek(state_.position);
+    batches_.seek(state_.position);
     if (saved->contains("best")) best_.from_json((*saved)["best"], (folder_->path() / "state.json").string());
     evaluated_step_ = saved->value("evaluated_step", std::int64_t{0});
     saved_step_ = state_.step;
@@ -157,11 +160,13 @@ void TrainingRun::resume() {
 }
 
 void TrainingRun::announce() {
-  const Dataset& data = session_.data;
-  progress_.note(fmt::format("{}: {} parameters, {} training images ({}), {} steps of {} images, {} threads",
-                             session_.model_name(), session_.model->parameters().element_count(),
-                             loader_.images_per_epoch(), data.origin, steps_,
-                             config_.get_int("train.batch") * accumulate_, thread_count()));
+  std::string data;
+  if (session_.model->takes_images()) {
+    data = fmt::format("{} training images ({}), ", batches_.size_of_epoch(), session_.data.origin);
+  }
+  progress_.note(fmt::format("{}: {} parameters, {}{} steps of {} {}, {} threads", session_.model_name(),
+                             session_.model->parameters().element_count(), data, steps_,
+                             config_.get_int("train.batch") * accumulate_, unit(), thread_count()));
   if (folder_->began_before()) {
     progress_.note(fmt::format(
         "{} held a run that ended before its first checkpoint and first line of metrics; this one takes its place",
@@ -178,7 +183,7 @@ void TrainingRun::announce() {
 
 const Batch& TrainingRun::next_batch() {
   TraceStage stage(reports_.tracer(), "wait for the loader");
-  return loader_.next();
+  return batches_.next();
 }
 
 Forward TrainingRun::run_forward(const Batch& batch) {
@@ -227,7 +232,7 @@ void TrainingRun::one_step() {
     session_.model->after_step();
   }
   ++state_.step;
-  state_.position = loader_.position();
+  state_.position = batches_.position();
   state_.last_loss = loss;
   state_.interval.loss += loss;
   ++state_.interval.steps;
@@ -240,7 +245,7 @@ void TrainingRun::one_step() {
 
 void TrainingRun::log_interval() {
   const Interval& interval = state_.interval;
-  std::int64_t per_epoch = loader_.batches_per_epoch();
+  std::int64_t per_epoch = batches_.per_epoch();
   std::int64_t batches = state_.step * accumulate_;
   Json line = {{"step", state_.step},
                {"epoch", (batches + per_epoch - 1) / per_epoch},
@@ -249,7 +254,7 @@ void TrainingRun::log_interval() {
     line["accuracy"] = 100.0 * static_cast<double>(interval.hits) / static_cast<double>(interval.images);
   }
   line["lr"] = schedule_(state_.step - 1);
-  line["images_per_second"] = static_cast<double>(interval.images) / std::max(interval.seconds, 1e-9);
+  line[fmt::format("{}_per_second", unit())] = static_cast<double>(interval.images) / std::max(interval.seconds, 1e-9);
   line["peak_bytes"] = state_.peak.bytes;
   add_line(std::move(line));
   reports_.memory(state_.step, state_.peak);
@@ -289,15 +294,16 @@ void TrainingRun::keep_best() {
                {{"metric", best_.metric()}, {"value", fmt::format("{}", best_.value())}});
 }
 
-void TrainingRun::show(double images_per_second) {
-  std::int64_t per_epoch = loader_.batches_per_epoch();
+void TrainingRun::show(double per_second) {
+  std::int64_t per_epoch = batches_.per_epoch();
   ProgressState shown;
   shown.epoch = (state_.step * accumulate_ + per_epoch - 1) / per_epoch;
   shown.epochs = config_.get_int("train.epochs");
   shown.step = state_.step;
   shown.steps = steps_;
   shown.loss = state_.last_loss;
-  shown.images_per_second = images_per_second;
+  shown.per_second = per_second;
+  shown.unit = unit();
   shown.peak_bytes = state_.peak.bytes;
   shown.seconds_left = time_left_.seconds(state_.step, steps_);
   progress_.update(shown);
@@ -366,7 +372,8 @@ TrainOutcome TrainingRun::finish() {
                        hash_tensors(parameters),
                        hash_tensors(all),
                        seconds_since(start),
-                       best_.to_json()};
+                       best_.to_json(),
+                       session_.model->takes_images()};
   Json summary = make_summary(inputs, figures);
   folder_->write_summary(summary);
   reports_.finish(state_.step, figures);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/queue.h"
+#include "ops/row_average.h"
 #include "ops/row_state.h"
 #include "ops/rows.h"
 #include "ops/shape_ops.h"
@@ -257,6 +258,95 @@ void queue_rows(std::vector<CheckRow>& rows) {
   rows.push_back(timed("enqueue_shift", shift({700, 100}, {100, 100}, false)));
 }
 
+/// Target (operand 0, rows of `width`), rows (1), values (2), of which `shared` neighbours in the list share one.
+Reference averaged(double keep, std::size_t width, std::size_t shared) {
+  return [=](const CheckNumbers& in) {
+    Numbers out = in[0], sums(out.size(), 0.0), counts(out.size(), 0.0);
+    for (std::size_t i = 0; i < in[1].size(); ++i) {
+      for (std::size_t k = 0; k < width; ++k) {
+        std::size_t to = static_cast<std::size_t>(in[1][i]) * width + k;
+        sums[to] += in[2][i / shared * width + k];
+        counts[to] += 1;
+      }
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (counts[i] > 0) out[i] = keep * out[i] + (1 - keep) * sums[i] / counts[i];
+    }
+    return CheckNumbers{out};
+  };
+}
+
+void average_rows(std::vector<CheckRow>& rows) {
+  rows.push_back(row(
+      "ema_rows", "rows that repeat, of a state",
+      [](CheckCase& c) -> CheckApply {
+        Tensor to = c.state({5, 3});
+        auto index = c.integers({4}, {4, 0, 4, 2});
+        auto value = c.leaf({4, 3});
+        return [=](Tape& t) {
+          ema_rows(t, to, index(t), value(t), 0.75);
+          return CheckOutputs();
+        };
+      },
+      averaged(0.75, 3, 1)));
+  rows.push_back(row(
+      "ema_rows", "one value for several rows of a value",
+      [](CheckCase& c) -> CheckApply {
+        auto to = c.leaf({4, 2});
+        auto index = c.integers({2, 3}, {3, 1, 3, 1, 0, 3}, DType::i32);
+        auto value = c.leaf({2, 1, 2});
+        return [=](Tape& t) {
+          Value y = copy(t, to(t));
+          ema_rows(t, y, index(t), value(t), 0.25);
+          return CheckOutputs(y);
+        };
+      },
+      averaged(0.25, 2, 3)));
+  rows.push_back(row("ema_rows", "rows that lie apart, wider than a block", [](CheckCase& c) -> CheckApply {
+    Tensor to = c.state({4, 80}).with_view({2, 70}, {160, 1}, 5);
+    auto index = c.integers({3}, {1, 0, 1});
+    auto value = c.input({3, 70});
+    return [=](Tape& t) {
+      ema_rows(t, to, index(t), value(t), 0.5);
+      return CheckOutputs();
+    };
+  }));
+  rows.push_back(timed("ema_rows", [](CheckCase& c) -> CheckApply {
+    Tensor to = c.state({700, 100});
+    Numbers index(500);
+    for (std::size_t i = 0; i < index.size(); ++i) index[i] = static_cast<double>(i * 37 % 300);
+    auto rows = c.integers({500}, index);
+    auto value = c.input({500, 100});
+    return [=](Tape& t) {
+      ema_rows(t, to, rows(t), value(t), 0.5);
+      return CheckOutputs();
+    };
+  }));
+  rows.push_back(row(
+      "count_rows", "rows that repeat",
+      [](CheckCase& c) -> CheckApply {
+        Tensor counter = c.state({4}, {7, 0, 2, 1}, DType::i64);
+        auto index = c.integers({2, 2}, {3, 0, 3, 3});
+        return [=](Tape& t) {
+          count_rows(t, counter, index(t));
+          return CheckOutputs();
+        };
+      },
+      [](const CheckNumbers&) {
+        return CheckNumbers{{8, 0, 2, 4}};
+      }));
+  rows.push_back(timed("count_rows", [](CheckCase& c) -> CheckApply {
+    Tensor counter = c.state({5000}, Numbers(5000, 0.0), DType::i64);
+    Numbers index(50000);
+    for (std::size_t i = 0; i < index.size(); ++i) index[i] = static_cast<double>(i * 37 % 5000);
+    auto rows = c.integers({50000}, index);
+    return [=](Tape& t) {
+      count_rows(t, counter, rows(t));
+      return CheckOutputs();
+    };
+  }));
+}
+
 }  // namespace
 
 std::vector<CheckRow> index_rows() {
@@ -266,6 +356,7 @@ std::vector<CheckRow> index_rows() {
   for (const RowWriter& op : kWriters) {
     for (CheckRow& each : rows_of(op)) rows.push_back(std::move(each));
   }
+  average_rows(rows);
   queue_rows(rows);
   return rows;
 }

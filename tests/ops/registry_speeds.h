@@ -60,6 +60,8 @@ inline constexpr MeasuredSpeed kMeasuredSpeeds[] = {
     {"assign_rows", 0.155},
     {"add_rows", 0.218},
     {"mul_rows", 0.217},
+    {"ema_rows", 0.3},
+    {"count_rows", 1.5},
     {"enqueue_ring", 0.0597},
     {"enqueue_shift", 0.0741},
     {"assign", 0.0416},

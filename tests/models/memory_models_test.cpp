@@ -1,0 +1,153 @@
+// The workloads around a memory: they train without images, every method gives the same bytes, and the predicted peak is
+// the measured one, or bounds it where rows follow from data.
+#include <gtest/gtest.h>
+
+#include "models/check/check.h"
+#include "models/check/halfway_plans.h"
+#include "models/run/run_folder.h"
+#include "models/train/method.h"
+#include "models/train/session.h"
+#include "models/train/trace_step.h"
+#include "recompute/contract_json.h"
+#include "recompute/planning/plan_text.h"
+#include "tests/models/tiny_run.h"
+
+namespace reprise {
+namespace {
+
+using namespace reprise::testing;  // NOLINT
+
+using Overrides = std::vector<std::string>;
+
+struct Kind {
+  const char* name;
+  const char* model;
+  bool exact;
+};
+
+const Kind kKinds[] = {
+    {"row_memory", "{type: row_memory, layers: 3, width: 8, hidden: 6, table: {rows: 60, width: 5}, reads: 3, writes: 7}", true},
+    // More rows written than there are examples.
+    {"row_memory, much written", "{type: row_memory, layers: 2, width: 8, hidden: 6, table: {rows: 60, width: 8}, reads: 2, writes: 50}", true},
+    {"graph_memory", "{type: graph_memory, layers: 3, width: 6, table: {rows: 40, width: 5}}", true},
+    {"slot_cache", "{type: slot_cache, layers: 3, width: 8, hidden: 6, table: {rows: 21, width: 6}, span: 4}", true},
+    {"product_key_memory",
+     "{type: product_key_memory, layers: 3, width: 8, hidden: 6, keys: 5, key_width: 4, table: {width: 6}, reads: 3}", false},
+};
+
+std::string text_of(const Kind& kind) {
+  return fmt::format("seed: 3\nthreads: 1\nmodel: {}\ntrain: {{epochs: 4, batch: 16, lr: 0.05, checkpoint_every: 2}}\n", kind.model);
+}
+
+Config config_of(const Kind& kind, const Overrides& overrides = {}) {
+  return parse_config(text_of(kind), "tiny.yaml", overrides);
+}
+
+TEST(MemoryModels, PassTheCheckOfTheirMethodsAndGradients) {
+  for (const Kind& kind : kKinds) {
+    CheckReport report = check_model(config_of(kind));
+    for (const CheckRow& row : report.rows) EXPECT_TRUE(row.good) << kind.name << ", " << row.what << ": " << row.difference;
+  }
+}
+
+TEST(MemoryModels, TrainWithoutImagesAndLearn) {
+  for (const Kind& kind : kKinds) {
+    ScratchFolder folder;
+    Json summary = run_tiny(text_of(kind).c_str(), folder / "run", {"train.epochs=20"}).summary;
+    EXPECT_EQ(summary["steps"], 20);
+    EXPECT_FALSE(summary.contains("probe"));
+    EXPECT_FALSE(summary["train"].contains("images_per_second"));
+    EXPECT_EQ(summary["train"]["examples"], 20 * 16);
+    EXPECT_GT(summary["train"]["examples_per_second"].get<double>(), 0);
+    std::vector<std::string> lines = deterministic_lines(folder / "run");
+    EXPECT_LT(summary["train"]["loss"].get<double>(), Json::parse(lines.front())["loss"].get<double>()) << kind.name;
+  }
+}
+
+TEST(MemoryModels, ARunThatIsResumedEndsInTheSameBytes) {
+  for (const Kind& kind : kKinds) {
+    ScratchFolder scratch;
+    Overrides region = {"recompute.method=region", "train.optimiser=adamw", "train.accumulate=2", "train.epochs=12"};
+    Json whole = run_tiny(text_of(kind).c_str(), scratch / "whole", region).summary;
+    Overrides first = region;
+    first.push_back("train.max_steps=3");
+    run_tiny(text_of(kind).c_str(), scratch / "run", first);
+    Config config = RunFolder::read_config(scratch / "run", number_overrides({"train.max_steps=0"}));
+    Json resumed = train(config, {.resume = scratch / "run", .progress = ProgressMode::quiet}).summary;
+    EXPECT_EQ(resumed["steps"], 6);
+    EXPECT_EQ(resumed["hash"], whole["hash"]) << kind.name;
+    EXPECT_EQ(deterministic_lines(scratch / "run"), deterministic_lines(scratch / "whole")) << kind.name;
+  }
+}
+
+TEST(MemoryModels, ThePeakIsPredictedForEveryMethodAndBudget) {
+  for (const Kind& kind : kKinds) {
+    ScratchFolder folder;
+    Config config = config_of(kind);
+    RunPlanner planner(config, even_profile(config));
+    std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
+    ASSERT_LT(low, high) << kind.name;
+    Json hash;
+    for (const std::string& method : plannable_methods()) {
+      for (int i = 0; i < 8; ++i) {
+        Planner::Answer answer = planner.plan(method, low + (high - low) * i / 7);
+        if (!answer.plan) continue;
+        std::ofstream(folder / "plan.json") << to_json(*answer.plan);
+        Json summary = run_tiny(text_of(kind).c_str(), folder / (method + std::to_string(i)),
+                                {"train.max_steps=2", "recompute.plan=" + (folder / "plan.json").string()})
+                           .summary;
+        auto peak = summary["memory"]["peak_bytes"].get<std::int64_t>();
+        EXPECT_LE(peak, answer.plan->predicted_peak) << kind.name << ", " << method;
+        if (kind.exact) EXPECT_EQ(peak, answer.plan->predicted_peak) << kind.name << ", " << method;
+        if (hash.is_null()) hash = summary["hash"];
+        EXPECT_EQ(summary["hash"], hash) << kind.name << ", " << method;
+      }
+    }
+  }
+}
+
+TEST(MemoryModels, ADryTraceKnowsTheRowsThatAreFixed) {
+  for (const Kind& kind : kKinds) {
+    Config config = config_of(kind, {"recompute.method=region"});
+    TracedStep traced = trace_step(config);
+    EXPECT_EQ(traced.exact, kind.exact) << kind.name;
+    if (!kind.exact) continue;
+    ModelSession session(config);
+    name_storages(*session.model);
+    SegmentMarks marks(config, session.model->segment_names());
+    RecomputeSetup recompute(config, marks);
+    Tape tape(session.memory);
+    recompute.install(tape, session.memory);
+    Forward forward = session.model->forward(tape, Batch{}, marks);
+    EXPECT_EQ(trace_fingerprint(read_contracts(tape).contracts), trace_fingerprint(traced.micro_batches[0].contracts)) << kind.name;
+  }
+}
+
+TEST(MemoryModels, OfAFewWrittenRowsRegionPreservesFarLessThanWhole) {
+  auto preserved = [](const std::string& method) {
+    Config config = parse_config("model: {type: row_memory, layers: 3, width: 16, table: {rows: 4000, width: 16}, writes: 40}\ntrain: {batch: 64}",
+                                 "tiny.yaml", {"recompute.method=" + method});
+    return trace_step(config).after_forward.live[static_cast<std::size_t>(Category::preserved)];
+  };
+  EXPECT_EQ(preserved("retain"), 0);
+  EXPECT_EQ(preserved("whole"), 3 * 4000 * 16 * 4);
+  EXPECT_GT(preserved("region"), 0);
+  EXPECT_LT(preserved("region"), preserved("whole") / 20);
+}
+
+TEST(MemoryModels, SizesThatCannotBeAreNamed) {
+  auto refused = [](const std::string& model) {
+    Config config = parse_config("model: " + model, "tiny.yaml");
+    ErrorKind kind = ErrorKind::internal;
+    std::string text = error_of([&] { make_model(config); }, &kind);
+    EXPECT_EQ(kind, ErrorKind::config);
+    return text;
+  };
+  EXPECT_TRUE(contains(refused("{type: row_memory, table: {rows: 10}, writes: 11}"), "model.writes"));
+  EXPECT_TRUE(contains(refused("{type: row_memory, width: 4, table: {width: 5}}"), "model.table.width"));
+  EXPECT_TRUE(contains(refused("{type: product_key_memory, keys: 4, reads: 5}"), "model.reads"));
+  EXPECT_TRUE(contains(refused("{type: slot_cache, table: {rows: 4}, span: 5}"), "model.span"));
+}
+
+}  // namespace
+}  // namespace reprise
