@@ -11,13 +11,17 @@ namespace reprise {
 
 namespace {
 
-/// One node of one replay: gathers operands, runs the forward on fresh memory, binds the results.
+const TensorView kNoView;  // copied where entries are made anew: see the note in node_builder.cpp
+
+/// The nodes of one replay, one after the other: gathers operands, runs the forward on fresh memory, binds the results.
+/// What it needs for one node it uses again for the next, so that a replay takes nothing from the heap for each.
 class NodeReplay {
  public:
-  NodeReplay(Tape& tape, std::uint32_t index)
-      : tape_(tape), data_(tape.data()), preserver_(tape.memory().preserver()), index_(index), serving_(preserver_) {}
+  explicit NodeReplay(Tape& tape)
+      : tape_(tape), data_(tape.data()), preserver_(tape.memory().preserver()), serving_(preserver_) {}
 
-  void run() {
+  void run(std::uint32_t index) {
+    index_ = index;
     if (TapeObserver* observer = tape_.observer()) observer->before_replay(tape_, index_);
     gather();
     plan_updates();
@@ -51,8 +55,9 @@ class NodeReplay {
   Tape& tape_;
   TapeData& data_;
   Preserver& preserver_;
-  std::uint32_t index_;
+  std::uint32_t index_ = 0;
   Serving serving_;
+  std::vector<std::size_t> served_;  // per operand: its place in `serving_`
   std::vector<TensorView> operands_, results_;
   std::vector<Tensor> made_;      // per result that is no update
   std::vector<Tensor> updated_;   // per update: the private bytes written
@@ -62,8 +67,8 @@ class NodeReplay {
 
 void NodeReplay::gather() {
   int count = node().inputs + node().updates;
-  std::vector<std::size_t> at(static_cast<std::size_t>(count), 0);
-  operands_.assign(static_cast<std::size_t>(count), {});
+  served_.resize(static_cast<std::size_t>(count));
+  operands_.assign(static_cast<std::size_t>(count), kNoView);
   for (int i = 0; i < count; ++i) {
     const OperandRecord& from = operand(i);
     if (from.kind == OperandKind::absent || skips(i)) continue;
@@ -72,14 +77,14 @@ void NodeReplay::gather() {
       bool replayed = value.replay.defined();
       const Tensor& tensor = replayed ? value.replay : value.tensor;
       if (!tensor.defined()) fail(ErrorKind::internal, "[replay] operand {} of node {} ({}) is gone", i, index_, node().op->name);
-      at[i] = serving_.add(tensor, replayed ? value.replay_read : value.read);
+      served_[i] = serving_.add(tensor, replayed ? value.replay_read : value.read);
     } else {
-      at[i] = serving_.add(from.tensor, from.read);
+      served_[i] = serving_.add(from.tensor, from.read);
     }
   }
   serving_.serve();
   for (int i = 0; i < count; ++i) {
-    if (operand(i).kind != OperandKind::absent && !skips(i)) operands_[i] = serving_.view(at[i]);
+    if (operand(i).kind != OperandKind::absent && !skips(i)) operands_[i] = serving_.view(served_[i]);
   }
 }
 
@@ -283,8 +288,9 @@ void restore(Tape& tape, std::uint32_t segment) {
   require_context_of(tape, segment);
   if (!instance.run_counted) count_run_uses(data, instance, segment);
   instance.run_counted = true;
+  NodeReplay node(tape);
   for (; instance.run_next < instance.run_needed.size(); ++instance.run_next) {
-    NodeReplay(tape, instance.run_needed[instance.run_next]).run();
+    node.run(instance.run_needed[instance.run_next]);
   }
   for (ValueId v : instance.let_go) {
     ValueRecord& value = data.values[v];
@@ -329,8 +335,9 @@ void TraceReplayer::replay(Tape& tape, std::uint32_t segment) {
     if (replays_.size() < data.segments.size()) replays_.resize(data.segments.size(), 0);
     if (!instance.needed.empty()) ++replays_[segment];
   }
+  NodeReplay node(tape);
   for (; instance.replay_next < instance.needed.size(); ++instance.replay_next) {
-    NodeReplay(tape, instance.needed[instance.replay_next]).run();
+    node.run(instance.needed[instance.replay_next]);
   }
 }
 
