@@ -1,0 +1,192 @@
+// Pages of reports and `reprise report`: they stand alone, are well-formed and the same for the same records; what is
+// no record is refused with its line.
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+
+#include "core/error.h"
+#include "tests/support/program.h"
+#include "tests/tools/report_records.h"
+#include "tools/report/report.h"
+
+namespace reprise::report {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace reprise::testing;  // NOLINT
+
+/// What was said in the error; "" where there was none.
+std::string error_of(const fs::path& path) {
+  try {
+    make_report(path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The reports of everything() and of a cohort, made once.
+const Document& whole_report() {
+  static const Document document = make_report(study_of("page", everything()));
+  return document;
+}
+
+const Document& cohort_report() {
+  static const Document document = make_report(cohort_of("page_cohort"));
+  return document;
+}
+
+Document odd_document() {
+  Document document;
+  document.title = "<title> & \"quotes\"";
+  document.heading(2, "a | b");
+  document.heading(2, "]]>");
+  document.text("*stars* and `ticks` \x01\xff");
+  document.table({"a <caption>", {{"<b>", false}, {"n|m"}}, {{"x\ny", "1"}, {"", "−2"}}, {0}});
+  document.list({"<li>", ""});
+  document.blocks.push_back(Listing{"a file", "```\n<xml/>\n"});
+  return document;
+}
+
+TEST(ReportPage, IsWellFormedXml) {
+  if (run_shell("python3 -c 'import xml.etree.ElementTree'").code != 0) GTEST_SKIP() << "no python3";
+  fs::path folder = report_folder("well_formed");
+  write_text(folder / "a.html", to_html(whole_report()));
+  write_text(folder / "b.html", to_html(cohort_report()));
+  write_text(folder / "c.html", to_html(odd_document()));
+  write_text(folder / "d.html", to_html({}));
+  for (const char* file : {"a.html", "b.html", "c.html", "d.html"}) {
+    Outcome outcome = run_shell("python3 -c 'import sys, xml.etree.ElementTree as e; e.parse(sys.argv[1])' " +
+                                shell_word((folder / file).string()) + " 2>&1");
+    EXPECT_EQ(outcome.code, 0) << file << ": " << outcome.text;
+  }
+}
+
+TEST(ReportPage, NamesNothingOutsideItself) {
+  for (const std::string& page : {to_html(whole_report()), to_html(cohort_report())}) {
+    for (const char* part : {"http", "src=", "<link", "<script", "@import", "xlink", "<img", "<iframe"}) {
+      EXPECT_EQ(page.find(part), std::string::npos) << part;
+    }
+    std::regex reference("(href=|url\\()[\"']?([^\"')]*)");
+    for (std::sregex_iterator at(page.begin(), page.end(), reference), end; at != end; ++at)
+      EXPECT_EQ((*at)[2].str()[0], '#') << (*at)[0];
+  }
+}
+
+TEST(ReportPage, LinksLeadToSections) {
+  std::string page = to_html(whole_report());
+  std::regex link("<a href=\"#([^\"]*)\">");
+  int links = 0;
+  for (std::sregex_iterator at(page.begin(), page.end(), link), end; at != end; ++at, ++links) {
+    EXPECT_PRED2(contains, page, " id=\"" + (*at)[1].str() + "\"");
+  }
+  EXPECT_EQ(links, 8);
+}
+
+TEST(ReportPage, SameRecordsSameBytes) {
+  Document again = make_report(study_of("page", everything()));
+  EXPECT_EQ(to_html(whole_report()), to_html(again));
+  EXPECT_EQ(to_markdown(whole_report()), to_markdown(again));
+}
+
+TEST(ReportPage, FiguresHaveNamesOfTheirOwn) {
+  const Document& document = whole_report();
+  std::set<std::string> names;
+  std::size_t count = 0;
+  for (const Block& block : document.blocks) {
+    const Figure* figure = std::get_if<Figure>(&block);
+    if (!figure) continue;
+    names.insert(figure->name);
+    ++count;
+    EXPECT_TRUE(std::regex_match(figure->name, std::regex("[a-z0-9-]+"))) << figure->name;
+    EXPECT_FALSE(figure->caption.empty());
+  }
+  EXPECT_EQ(names.size(), count);
+  EXPECT_GE(count, 11U);
+}
+
+TEST(ReportPage, MarkdownKeepsTablesWhole) {
+  std::string text = to_markdown(odd_document(), "p.");
+  EXPECT_PRED2(contains, text, "| \\<b> | n\\|m |\n| --- | ---: |\n| **x y** | **1** |\n|  | −2 |\n");
+  EXPECT_PRED2(contains, text, "\\*stars\\* and \\`ticks\\`");
+  EXPECT_PRED2(contains, text, "````\n```\n<xml/>\n````\n");
+}
+
+TEST(ReportPage, ABadRecordIsRefusedWithItsLine) {
+  std::vector<Json> records = everything();
+  fs::path folder = study_of("bad", records);
+  std::string good = text_of(folder / "records.jsonl"), file = (folder / "records.jsonl").string();
+  write_text(file, good + "{\"schema\": \"reprise-study/1\"}\n");
+  std::string place = file + ":" + std::to_string(records.size() + 1) + ": ";
+  EXPECT_PRED2(contains, error_of(folder), place);
+  records[3]["study"] = "another";
+  write_text(file, lines_of(records));
+  EXPECT_PRED2(contains, error_of(folder), file + ":4: ");
+  write_text(file, good.substr(0, good.size() - 20));  // a line that a killed process did not finish was never a record
+  EXPECT_EQ(error_of(folder), "");
+}
+
+TEST(ReportPage, WhatIsNoStudyIsRefused) {
+  fs::path folder = report_folder("nothing");
+  EXPECT_PRED2(contains, error_of(folder), "without records.jsonl");
+  EXPECT_PRED2(contains, error_of(folder / "missing"), "nothing there");
+  write_text(folder / "notes.txt", "x");
+  EXPECT_PRED2(contains, error_of(folder / "notes.txt"), "ends in .jsonl");
+}
+
+TEST(ReportPage, ACohortWithABadOrMissingRecordIsRefused) {
+  fs::path folder = cohort_of("bad_cohort");
+  std::string file = (folder / "reprise_region.jsonl").string(), good = text_of(file);
+  auto with = [&](const std::string& text) {
+    write_text(file, text);
+    return error_of(folder);
+  };
+  EXPECT_PRED2(contains, with(good + "[]\n"), file + ":5: ");
+  EXPECT_PRED2(contains, with(good + good.substr(0, good.find('\n') + 1)), file + ":5: expected an id of its own");
+  EXPECT_PRED2(contains, with(std::regex_replace(good, std::regex("reject_allowed"), "maybe")),
+               file + ":3: expected a known verdict");
+  EXPECT_PRED2(contains, with(good.substr(good.find('\n') + 1)), "expected 4 records, as the manifest says, got 3");
+  EXPECT_PRED2(contains, with(good.substr(0, good.size() - 5)), file + ":4: expected a line with its end");
+  EXPECT_EQ(with(good), "");
+}
+
+TEST(ReportVerb, WritesAPageAndMarkdownWithItsPictures) {
+  fs::path folder = study_of("verb", everything());
+  Outcome outcome = testing::reprise("report " + shell_word(folder.string()));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_EQ(outcome.text,
+            (folder / "report/report.html").string() + "\n" + (folder / "report/report.md").string() + "\n");
+  std::string text = text_of(folder / "report/report.md");
+  std::regex picture("\\]\\((report\\.[a-z0-9-]+\\.svg)\\)");
+  int pictures = 0;
+  for (std::sregex_iterator at(text.begin(), text.end(), picture), end; at != end; ++at, ++pictures) {
+    EXPECT_TRUE(fs::exists(folder / "report" / (*at)[1].str())) << (*at)[1];
+  }
+  EXPECT_GE(pictures, 11);
+}
+
+TEST(ReportVerb, ReadsACompressedFileOfRecords) {
+  if (run_shell("xz --version > /dev/null 2>&1").code != 0) GTEST_SKIP() << "no xz";
+  fs::path folder = study_of("compressed", everything());
+  fs::path plain = folder / "made_up.jsonl", file = folder / "made_up.jsonl.xz";
+  fs::copy_file(folder / "records.jsonl", plain);
+  ASSERT_EQ(run_shell("xz " + shell_word(plain.string())).code, 0);
+  Outcome outcome =
+      testing::reprise("report " + shell_word(file.string()) + " -o " + shell_word((folder / "out").string()));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_PRED2(contains, text_of(folder / "out/made_up.md"), "# Study made_up");
+  EXPECT_EQ(testing::reprise("report " + shell_word(file.string())).code, 2);  // no place for the report
+}
+
+TEST(ReportVerb, AMistakeHasItsExitCodeAndItsPlace) {
+  fs::path folder = report_folder("mistake");
+  write_text(folder / "records.jsonl", "nothing\n");
+  Outcome outcome = testing::reprise("report " + shell_word(folder.string()));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_PRED2(contains, outcome.text, (folder / "records.jsonl").string() + ":1: ");
+  EXPECT_EQ(testing::reprise("report " + shell_word((folder / "none").string())).code, 2);
+}
+
+}  // namespace
+}  // namespace reprise::report

@@ -1,0 +1,42 @@
+// The records of a cohort: conformance programs run by several frameworks in several modes, one verdict each, as
+// `tools/cohort/run` leaves them: manifest.json, and one MODE.jsonl.xz for each mode. Read for the report.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/run/json_text.h"
+
+namespace reprise::report {
+
+struct CohortMode {
+  std::string name, framework, about;
+  std::map<std::string, std::map<std::string, std::int64_t>> verdicts;  // class -> verdict -> programs
+  std::int64_t records = 0;
+  std::int64_t of(const std::string& verdict) const;                            // over all classes
+  std::int64_t of(const std::string& group, const std::string& verdict) const;  // of one class
+  std::int64_t in(const std::string& group) const;                              // records of a class
+};
+
+struct Cohort {
+  std::string source;
+  Json manifest;
+  std::vector<CohortMode> modes;  // in the order of the manifest
+};
+
+/// The verdicts, from right to wrong; and what they mean.
+struct Verdict {
+  const char* name;
+  const char* about;
+};
+const std::vector<Verdict>& verdicts();
+
+/// Errors (user): no cohort there; a bad record or manifest, with FILE:LINE; fewer or more records than the manifest
+/// says.
+Cohort read_cohort(const std::filesystem::path& folder);
+bool is_cohort(const std::filesystem::path& path);
+
+}  // namespace reprise::report

@@ -1,0 +1,17 @@
+// What the measurements must show, as frozen before they were made. Used by the sections that compare methods.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace reprise::report {
+
+struct Target {
+  std::string workload, budget, granularity, method, reference;
+  double at_most = 0;  // of the geometric mean of the paired ratios
+  std::string paper;   // what the paper measured there, on an H100
+};
+
+const std::vector<Target>& targets();
+
+}  // namespace reprise::report
