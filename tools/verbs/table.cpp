@@ -17,6 +17,7 @@
   verb(compare)             \
   verb(export)              \
   verb(study)               \
+  verb(report)              \
   verb(bench)               \
   verb(doctor)              \
   verb(completion)
