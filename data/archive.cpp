@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kBlockBytes = 1 << 16;
 constexpr std::int64_t kMaxMembers = 10000;
 constexpr std::size_t kNamesForMessages = 100;
+constexpr std::size_t kFirstPiece = 1 << 20;
 
 struct CloseArchive {
   void operator()(::archive* a) const { archive_read_free(a); }
@@ -188,13 +189,20 @@ struct TarSource {
 ArchiveMember read_member(::archive* a, TarSource& source, const std::filesystem::path& path, std::string name,
                           std::int64_t size, std::int64_t first) {
   ArchiveMember member{std::move(name), size, {}};
-  member.bytes.resize(static_cast<std::size_t>(std::min(size, first)));
-  const la_ssize_t got = archive_read_data(a, member.bytes.data(), member.bytes.size());
-  if (source.error) std::rethrow_exception(source.error);
-  if (got != static_cast<la_ssize_t>(member.bytes.size())) {
+  const auto wanted = static_cast<std::size_t>(std::min(size, first));
+  std::size_t got = 0;
+  // Piece by piece, since memory is for bytes that are there and not for those that a header speaks of.
+  while (got < wanted) {
+    member.bytes.resize(std::min(wanted, std::max(got * 2, kFirstPiece)));
+    const la_ssize_t n = archive_read_data(a, member.bytes.data() + got, member.bytes.size() - got);
+    if (source.error) std::rethrow_exception(source.error);
+    if (n > 0) got += static_cast<std::size_t>(n);
+    if (n <= 0 || got < member.bytes.size()) break;
+  }
+  if (got != wanted) {
     fail(ErrorKind::user,
          "[archive] {}: expected {} bytes of {}, the archive ends or breaks before: {}. Fetch it again", path.string(),
-         member.bytes.size(), member.name, reason(a));
+         wanted, member.name, reason(a));
   }
   return member;
 }
@@ -223,6 +231,10 @@ ArchiveContent read_archive(const std::filesystem::path& path, std::int64_t limi
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry)) continue;
     const std::int64_t size = archive_entry_size(entry);
     const std::int64_t first = choose(name, size);
+    if (first > 0 && archive_entry_sparse_count(entry) > 0) {
+      // A few bytes of a sparse member may stand for gigabytes; no tool that packs images makes one.
+      fail(ErrorKind::user, "[archive] {}: expected {} as plain bytes, got a member with holes", path.string(), name);
+    }
     if (first > 0) content.members.push_back(read_member(a, source, path, std::move(name), size, first));
   }
   if (source.error) std::rethrow_exception(source.error);

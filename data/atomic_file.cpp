@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "core/error.h"
 
@@ -54,6 +55,35 @@ void sync_folder(const std::filesystem::path& file) {
   if (result != 0 && error != EINVAL) fail_io("sync the folder", folder, error);
 }
 
+std::filesystem::path partial_name(const std::filesystem::path& path) {
+  std::filesystem::path partial = path;
+  partial += ".partial";
+  return partial;
+}
+
+/// A file that is read from its beginning to its end.
+struct OpenFile {
+  int descriptor;
+  explicit OpenFile(const std::filesystem::path& path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor < 0) fail_io("open", path, errno);
+  }
+  ~OpenFile() { ::close(descriptor); }
+};
+
+void copy_contents(const std::filesystem::path& from, const std::filesystem::path& to) {
+  OpenFile source(from);
+  write_file_atomically(to, [&](FileWriter& writer) {
+    std::vector<char> block(1 << 20);
+    while (true) {
+      ssize_t got = ::read(source.descriptor, block.data(), block.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail_io("read", from, errno);
+      if (got == 0) return;
+      writer.write(block.data(), static_cast<std::size_t>(got));
+    }
+  });
+}
+
 }  // namespace
 
 void FileWriter::write(const void* data, std::size_t bytes) {
@@ -69,15 +99,26 @@ void FileWriter::write(const void* data, std::size_t bytes) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill) {
-  std::filesystem::path partial_path = path;
-  partial_path += ".partial";
-  PartialFile partial(partial_path);
+  PartialFile partial(partial_name(path));
   FileWriter writer(partial.descriptor, path);
   fill(writer);
   if (::fsync(partial.descriptor) != 0) fail_io("sync", path, errno);
   partial.close();
   if (::rename(partial.path.c_str(), path.c_str()) != 0) fail_io("rename the new file to", path, errno);
   partial.renamed = true;
+  sync_folder(path);
+}
+
+void name_file_atomically(const std::filesystem::path& target, const std::filesystem::path& path) {
+  const std::filesystem::path partial = partial_name(path);
+  ::unlink(partial.c_str());
+  if (::link(target.c_str(), partial.c_str()) != 0) return copy_contents(target, path);
+  if (::rename(partial.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(partial.c_str());
+    fail_io("rename the new file to", path, error);
+  }
+  ::unlink(partial.c_str());  // where both were names of one file already, rename leaves both
   sync_folder(path);
 }
 

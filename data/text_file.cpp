@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -30,6 +31,7 @@ class TextSource {
     struct ::stat status {};
     if (::fstat(descriptor_, &status) == 0) {
       pipe_ = S_ISFIFO(status.st_mode);
+      if (S_ISREG(status.st_mode)) size_ = static_cast<std::int64_t>(status.st_size);
       if (S_ISDIR(status.st_mode)) close_and_fail(EISDIR);
     }
   }
@@ -37,6 +39,8 @@ class TextSource {
   TextSource& operator=(const TextSource&) = delete;
   ~TextSource() { ::close(descriptor_); }
 
+  /// Of a regular file, before it is read; 0 otherwise.
+  std::int64_t size() const { return size_; }
   /// The next bytes; empty at the end.
   std::string_view next() {
     while (true) {
@@ -84,6 +88,7 @@ class TextSource {
   std::vector<char> buffer_;
   int descriptor_ = -1;
   bool pipe_ = false, begun_ = false;
+  std::int64_t size_ = 0;
   std::chrono::steady_clock::time_point first_look_{};
 };
 
@@ -92,13 +97,14 @@ class TextSource {
 std::string read_text_file(const fs::path& path, std::string_view who, std::int64_t limit) {
   TextSource source(path, who);
   std::string text;
-  for (std::string_view part = source.next(); !part.empty(); part = source.next()) {
-    text += part;
-    if (static_cast<std::int64_t>(text.size()) > limit) {
+  while (true) {
+    if (std::max(source.size(), static_cast<std::int64_t>(text.size())) > limit) {
       fail(ErrorKind::user, "[{}] expected at most {} bytes in {}, got more", who, limit, path.string());
     }
+    std::string_view part = source.next();
+    if (part.empty()) return text;
+    text += part;
   }
-  return text;
 }
 
 void read_lines(const fs::path& path, std::string_view who, std::int64_t limit,

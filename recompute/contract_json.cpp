@@ -223,6 +223,15 @@ ContractDocument parse_contracts(const std::string& text, const std::string& sou
   document.contracts_fingerprint = fingerprints.at("contracts").text();
   document.config = root.at("config").pairs();
   document.contracts = root.at("contracts").list(read_contract);
+  std::set<std::string> ops;
+  for (const auto& op : document.ops) {
+    if (!ops.insert(op.name).second) build.at("ops").refuse("the op '{}' stands twice", op.name.substr(0, 60));
+  }
+  std::set<std::pair<std::int64_t, std::string>> segments;
+  for (const ReplayContract& c : document.contracts) {
+    if (!segments.insert({c.micro_batch, c.segment}).second)
+      root.at("contracts").refuse("the segment '{}' stands twice in one micro-batch", c.segment.substr(0, 60));
+  }
   std::string trace = trace_fingerprint(document.contracts), all = contracts_fingerprint(document.contracts);
   if (document.trace_fingerprint != trace || document.contracts_fingerprint != all) {
     fingerprints.refuse("expected those of the contracts below, trace {} and contracts {}, got others. "

@@ -36,6 +36,12 @@ class JsonPlace {
     if (found == json_.end()) refuse("expected the key '{}', got none", key);
     return {*found, who_, source_, path_.empty() ? key : path_ + "." + key};
   }
+  /// The object under a key, whatever keys it has.
+  JsonPlace object_at(const char* key) const {
+    JsonPlace found = at(key);
+    if (!found.is_object()) found.refuse("expected an object, got {}", found.json_.type_name());
+    return found;
+  }
   /// An object of no keys but these.
   const JsonPlace& object(const std::set<std::string>& keys) const {
     if (!json_.is_object()) refuse("expected an object, got {}", json_.type_name());

@@ -49,6 +49,12 @@ ensure_packages() {
   rm -f "$log"
 }
 
+# Whether the fuzz targets can be built by an engine: optional, since the tests do without.
+can_fuzz() {
+  command -v clang++ >/dev/null &&
+    [[ -n $(find "$(clang++ -print-resource-dir)/lib" -name 'libclang_rt.fuzzer-*.a' 2>/dev/null | head -n 1) ]]
+}
+
 # One compiler per core, and no more than the memory carries (the largest files take about 1.5 GB).
 build_jobs() {
   local cores kilobytes by_memory

@@ -1,6 +1,9 @@
 #include "models/train/best_metric.h"
 
+#include <limits>
+
 #include "core/error.h"
+#include "recompute/json_place.h"
 
 namespace reprise {
 
@@ -43,14 +46,15 @@ Json BestMetric::to_json() const {
 }
 
 void BestMetric::from_json(const Json& saved, const std::string& where) {
-  try {
-    if (saved.is_null() || saved.at("metric") != metric_) return;
-    value_ = saved.at("value").get<double>();
-    step_ = saved.at("step").get<std::int64_t>();
-    waited_ = saved.at("waited").get<std::int64_t>();
-  } catch (const nlohmann::json::exception& error) {
-    fail(ErrorKind::user, "[checkpoint] expected the state of a run, {} is not whole: {}", where, error.what());
-  }
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  if (saved.is_null()) return;
+  JsonPlace place(saved, "checkpoint", where, "best");
+  if (!place.is_object()) place.refuse("expected an object or null");
+  if (place.at("metric").text() != metric_) return;
+  value_ = place.at("value").real(-kLargest, kLargest);
+  step_ = place.at("step").integer(0, kMost);
+  waited_ = place.at("waited").integer(0, kMost);
 }
 
 }  // namespace reprise

@@ -1,8 +1,6 @@
 #include "models/train/checkpoint.h"
 
-#include <fcntl.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +19,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFormat = "reprise-state/1";
 constexpr std::int64_t kLongestState = 16 << 20;
+constexpr std::uint64_t kLargestCount = std::uint64_t{1} << 60;  // steps, epochs, threads
+constexpr const char* kNewestState = "state.json";
+constexpr const char* kNewestTensors = "checkpoint.safetensors";
 constexpr const char* kOptimiserPrefix = "optimiser.";
 
 const std::byte* bytes_of(const Tensor& tensor) {
@@ -42,28 +43,6 @@ std::int64_t step_of(const std::string& name, const std::string& head, const std
   bool number =
       digits.size() <= 18 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   return number ? std::stoll(digits) : -1;
-}
-
-/// Makes `name` a second name of `target`, replacing what it named, in one step. A copy where links are not to be had.
-void publish(const fs::path& folder, const std::string& target, const std::string& name) {
-  fs::path partial = folder / (name + ".partial");
-  std::error_code error;
-  fs::remove(partial, error);
-  fs::create_hard_link(folder / target, partial, error);
-  if (error) {
-    error.clear();
-    fs::copy_file(folder / target, partial, fs::copy_options::overwrite_existing, error);
-  }
-  if (!error) fs::rename(partial, folder / name, error);
-  if (error) {
-    std::error_code ignored;
-    fs::remove(partial, ignored);
-    fail(ErrorKind::io, "[checkpoint] cannot write {}: {}", (folder / name).string(), error.message());
-  }
-  int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
-  ::close(descriptor);
 }
 
 /// A disk that has room for the tensors but not for the state leaves neither.
@@ -134,19 +113,36 @@ void save_checkpoint(const fs::path& folder, std::int64_t step, const std::strin
   Json whole = {{"format", kFormat}, {"step", step}, {"model", model}, {"file", tensor_file(step)}, {"hash", hash}};
   if (state.is_object()) whole.update(state);
   write_state(folder, step, whole);
-  publish(folder, state_file(step), "state.json");
-  publish(folder, tensor_file(step), "checkpoint.safetensors");
+  name_file_atomically(folder / state_file(step), folder / kNewestState);
+  name_file_atomically(folder / tensor_file(step), folder / kNewestTensors);
+  remove_old(folder, step, kept);
+}
+
+void complete_checkpoint(const fs::path& folder, const Json& state, std::int64_t kept) {
+  auto step = state["step"].get<std::int64_t>();
+  std::error_code error;
+  // A folder that somebody copied without the numbered files has nothing to be completed from.
+  if (!fs::exists(folder / tensor_file(step), error)) return;
+  if (!fs::equivalent(folder / tensor_file(step), folder / kNewestTensors, error)) {
+    name_file_atomically(folder / tensor_file(step), folder / kNewestTensors);
+  }
   remove_old(folder, step, kept);
 }
 
 std::optional<Json> read_state(const fs::path& folder) {
-  fs::path path = folder / "state.json";
+  fs::path path = folder / kNewestState;
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   Json state = Json::parse(read_text_file(path, "checkpoint", kLongestState), nullptr, false);
   auto is_text = [&](const char* key) { return state.contains(key) && state[key].is_string(); };
+  auto is_count = [&](const char* key) {
+    return state[key].is_number_unsigned() && state[key].get<std::uint64_t>() <= kLargestCount;
+  };
   bool fine = state.is_object() && is_text("format") && state["format"] == kFormat && is_text("file") &&
-              is_text("hash") && is_text("model") && state.contains("step") && state["step"].is_number_integer();
+              is_text("hash") && is_text("model") && state.contains("step");
+  for (const char* key : {"step", "threads", "evaluated_step", "hashed_epoch"}) {
+    fine = fine && (!state.contains(key) || is_count(key));
+  }
   if (!fine)
     fail(ErrorKind::user, "[checkpoint] expected the state of a run ({}), got something else in {}", kFormat,
          path.string());
@@ -158,7 +154,7 @@ void load_checkpoint(const fs::path& folder, const Json& state, const std::strin
   std::string file_name = fs::path(state["file"].get<std::string>()).filename().string();
   fs::path path = folder / file_name;
   std::error_code error;
-  if (!fs::exists(path, error)) path = folder / "checkpoint.safetensors";
+  if (!fs::exists(path, error)) path = folder / kNewestTensors;
   if (state["model"] != model) {
     fail(ErrorKind::user, "[checkpoint] expected a checkpoint of the model {}, got one of {} in {}", model,
          state["model"].get<std::string>(), path.string());
@@ -214,7 +210,7 @@ void load_initial(const fs::path& path, const std::vector<NamedTensor>& tensors)
   if (fs::is_directory(path, error)) {
     auto state = read_state(path);
     source =
-        path / (state ? fs::path((*state)["file"].get<std::string>()).filename().string() : "checkpoint.safetensors");
+        path / (state ? fs::path((*state)["file"].get<std::string>()).filename().string() : kNewestTensors);
   }
   SafetensorsFile file(source);
   check_initial(file, tensors);

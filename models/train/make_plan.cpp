@@ -14,7 +14,7 @@ namespace reprise {
 
 namespace {
 
-constexpr std::int64_t kLongestPlanFile = 256 << 20;
+constexpr std::int64_t kLongestPlanFile = 64 << 20;
 
 std::string read_file(const Config& config, const std::string& key) {
   try {

@@ -1,6 +1,8 @@
 #include "models/train/run_state.h"
 
-#include "core/error.h"
+#include <limits>
+
+#include "recompute/json_place.h"
 
 namespace reprise {
 
@@ -40,36 +42,34 @@ Json RunState::to_json(const std::vector<Stream*>& streams) const {
 }
 
 RunState RunState::from_json(const Json& state, const std::vector<Stream*>& streams, const std::string& where) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  auto count = [](const JsonPlace& place) { return place.integer(0, kMost); };
+  auto real = [](const JsonPlace& place) { return place.real(-kLargest, kLargest); };
+  JsonPlace root(state, "checkpoint", where);
+  if (!root.is_object()) root.refuse("expected the state of a run, got something else");
   RunState run;
-  try {
-    run.step = state.at("step").get<std::int64_t>();
-    run.position = {state.at("loader").at("epoch").get<std::int64_t>(),
-                    state.at("loader").at("step").get<std::int64_t>()};
-    for (Stream* stream : streams) {
-      const Json& saved = state.at("streams").at(stream->name);
-      if (saved.at("seed") != stream->seed || saved.at("id") != stream->id) {
-        fail(ErrorKind::user, "[checkpoint] expected the stream {} with seed {}, {} has another", stream->name,
-             stream->seed, where);
-      }
-      stream->position = saved.at("position").get<std::uint64_t>();
+  run.step = count(root.at("step"));
+  JsonPlace loader = root.object_at("loader"), interval = root.object_at("interval"), done = root.object_at("train"),
+            peak = root.object_at("peak");
+  run.position = {count(loader.at("epoch")), count(loader.at("step"))};
+  run.interval = {real(interval.at("loss")), count(interval.at("steps")), count(interval.at("images")),
+                  count(interval.at("hits")), real(interval.at("seconds"))};
+  run.images = count(done.at("images"));
+  run.seconds = real(done.at("seconds"));
+  run.last_loss = real(done.at("loss"));
+  run.peak.bytes = count(peak.at("bytes"));
+  run.peak.arena_bytes = count(peak.at("arena_bytes"));
+  JsonPlace categories = peak.object_at("by_category");
+  for (int c = 0; c < kCategoryCount; ++c) {
+    run.peak.by_category[static_cast<std::size_t>(c)] = count(categories.at(to_string(static_cast<Category>(c))));
+  }
+  for (Stream* stream : streams) {
+    JsonPlace saved = root.object_at("streams").object_at(stream->name.c_str());
+    if (saved.at("seed").natural() != stream->seed || saved.at("id").natural() != stream->id) {
+      saved.refuse("expected the stream with seed {} and id {}, got another", stream->seed, stream->id);
     }
-    const Json& interval = state.at("interval");
-    run.interval = {interval.at("loss").get<double>(), interval.at("steps").get<std::int64_t>(),
-                    interval.at("images").get<std::int64_t>(), interval.at("hits").get<std::int64_t>(),
-                    interval.at("seconds").get<double>()};
-    const Json& train = state.at("train");
-    run.images = train.at("images").get<std::int64_t>();
-    run.seconds = train.at("seconds").get<double>();
-    run.last_loss = train.at("loss").get<double>();
-    const Json& peak = state.at("peak");
-    run.peak.bytes = peak.at("bytes").get<std::int64_t>();
-    run.peak.arena_bytes = peak.at("arena_bytes").get<std::int64_t>();
-    for (int c = 0; c < kCategoryCount; ++c) {
-      run.peak.by_category[static_cast<std::size_t>(c)] =
-          peak.at("by_category").at(to_string(static_cast<Category>(c))).get<std::int64_t>();
-    }
-  } catch (const nlohmann::json::exception& error) {
-    fail(ErrorKind::user, "[checkpoint] expected the state of a run, {} is not whole: {}", where, error.what());
+    stream->position = saved.at("position").natural();
   }
   return run;
 }

@@ -143,6 +143,7 @@ void TrainingRun::resume() {
   remove_partial_files(folder_->path());
   if (auto saved = read_state(folder_->path())) {
     load_checkpoint(folder_->path(), *saved, session_.model_name(), checkpoint_tensors());
+    complete_checkpoint(folder_->path(), *saved, config_.get_int("train.checkpoints_kept"));
     state_ = RunState::from_json(*saved, session_.model->streams(), (folder_->path() / "state.json").string());
     batches_.seek(state_.position);
     if (saved->contains("best")) best_.from_json((*saved)["best"], (folder_->path() / "state.json").string());

@@ -265,6 +265,9 @@ TEST(ContractDocument, HostileInputIsAnErrorOfTheUser) {
   EXPECT_PRED2(contains, refused(with("\"needed\": true", "\"needed\": \"yes\"")), "expected true or false");
   EXPECT_PRED2(contains, refused(with("\"count\": 12", "\"count\": 13")), "It was changed after it was written");
   EXPECT_PRED2(contains, refused(std::string(200000, '[')), "nested deeper");
+  std::size_t ops = good.find("\"ops\": [") + 8, last = good.find(']', ops);
+  EXPECT_PRED2(contains, refused(good.substr(0, last) + "," + good.substr(ops, last - ops) + good.substr(last)),
+               "stands twice");
   EXPECT_PRED2(contains,
                refused("{\"format\": \"reprise-contract/1\", \"contracts\": " + std::string(50000, '[') +
                        std::string(50000, ']') + "}"),

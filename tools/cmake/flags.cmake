@@ -29,6 +29,8 @@ endif()
 
 if(REPRISE_SANITIZE STREQUAL "address")
   set(sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(REPRISE_SANITIZE STREQUAL "fuzzer")
+  set(sanitizer_flags -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(REPRISE_SANITIZE STREQUAL "thread")
   set(sanitizer_flags -fsanitize=thread -fno-omit-frame-pointer)
 endif()

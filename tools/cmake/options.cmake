@@ -3,15 +3,17 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
 
-set(REPRISE_SANITIZE "" CACHE STRING "empty, address (AddressSanitizer + UBSan) or thread (ThreadSanitizer)")
-set_property(CACHE REPRISE_SANITIZE PROPERTY STRINGS "" address thread)
-if(NOT REPRISE_SANITIZE MATCHES "^(address|thread)?$")
-  message(FATAL_ERROR "REPRISE_SANITIZE: expected address or thread, got '${REPRISE_SANITIZE}'")
+set(REPRISE_SANITIZE "" CACHE STRING
+  "empty, address (AddressSanitizer + UBSan), thread (ThreadSanitizer) or fuzzer (address with libFuzzer, by clang)")
+set_property(CACHE REPRISE_SANITIZE PROPERTY STRINGS "" address thread fuzzer)
+if(NOT REPRISE_SANITIZE MATCHES "^(address|thread|fuzzer)?$")
+  message(FATAL_ERROR "REPRISE_SANITIZE: expected address, thread or fuzzer, got '${REPRISE_SANITIZE}'")
 endif()
 
-# ThreadSanitizer does not understand the barriers of libgomp, which oneDNN uses too: both are off under it.
+# ThreadSanitizer does not understand the barriers of libgomp, which oneDNN uses too: both are off under it. Fuzzers read
+# files and need neither.
 set(threads_are_visible ON)
-if(REPRISE_SANITIZE STREQUAL "thread")
+if(REPRISE_SANITIZE MATCHES "^(thread|fuzzer)$")
   set(threads_are_visible OFF)
 endif()
 option(REPRISE_OPENMP "Threads by OpenMP; OFF: by the project's own pool" ${threads_are_visible})

@@ -8,7 +8,7 @@ namespace reprise::conform {
 namespace {
 
 constexpr const char* kFormat = "reprise-conformance/1";
-constexpr std::int64_t kMaxFileBytes = std::int64_t{256} << 20;
+constexpr std::int64_t kMaxFileBytes = std::int64_t{64} << 20;
 
 DType read_dtype(const JsonCursor& at) {
   std::string name = at.text();

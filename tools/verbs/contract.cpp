@@ -24,7 +24,7 @@ Examples:
   reprise contract configs/cifar100_dense_queue.yaml recompute.method=region model.queue.layout=shift -o shift.json
   reprise contract --diff ring.json shift.json)";
 
-constexpr std::int64_t kLongestDocument = 256 << 20;
+constexpr std::int64_t kLongestDocument = 64 << 20;
 
 struct Options {
   ConfigArguments arguments;
