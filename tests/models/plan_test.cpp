@@ -49,6 +49,16 @@ train: {epochs: 1, batch: 4, lr: 0.01}
 probe: {epochs: 0}
 )";
 
+const char* const kSmall = R"(threads: 1
+model:
+  type: dense_queue
+  encoder: {preset: small}
+  queue: {size: 64}
+data: {limit: 64, prefetch: 1, synthetic: {train: 100, test: 100}}
+train: {epochs: 1, batch: 16, lr: 0.01}
+probe: {epochs: 0}
+)";
+
 bool full() { return std::getenv("REPRISE_FULL") != nullptr; }
 
 std::vector<Case> cases() {
@@ -60,8 +70,18 @@ std::vector<Case> cases() {
   return all;
 }
 
+/// Those above and, in a full run, the preset of the demo under each layout and number of losses.
+std::vector<Case> cases_of_peaks() {
+  std::vector<Case> all = cases();
+  if (!full()) return all;
+  all.push_back({"small, ring", kSmall, {}});
+  all.push_back({"small, shift, two losses", kSmall, {"model.queue.layout=shift", "model.losses=2"}});
+  all.push_back({"small, ring, two losses, accumulation", kSmall, {"model.losses=2", "train.accumulate=2"}});
+  return all;
+}
+
 TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
-  for (const Case& c : cases()) {
+  for (const Case& c : cases_of_peaks()) {
     ScratchFolder folder;
     Config config = tiny_config(c.text, folder / "none", c.overrides);
     RunPlanner planner(config, even_profile(config));
