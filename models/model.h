@@ -14,6 +14,7 @@
 #include "models/config/config.h"
 #include "models/layers/parameters.h"
 #include "models/layers/segment_marks.h"
+#include "models/run/byte_hash.h"
 #include "models/run/json_text.h"
 #include "models/run/progress.h"
 
@@ -25,12 +26,14 @@ struct Forward {
   std::optional<std::int64_t> hits;  // images whose label came out first, where the model predicts labels
 };
 
-/// What an evaluation may use. Its tensors come from `memory`; `progress` may be null.
+/// What an evaluation may use. Its tensors come from `memory`; `progress` may be null. What the model predicts for the
+/// test images goes into `predictions`, image by image in the set's order, where that is not null.
 struct EvaluationContext {
   const Config& config;
   const Dataset& data;
   Memory& memory;
   Progress* progress = nullptr;
+  ByteHash* predictions = nullptr;
 };
 
 class TrainableModel {
@@ -82,6 +85,10 @@ class TrainableModel {
   /// Figures that are cheap enough to take every eval.knn_every steps of a training, by name; none: the model has no
   /// such. Nothing of the model changes.
   virtual Json evaluate_in_training(const EvaluationContext& /*context*/) { return Json::object(); }
+
+  /// Gives `context.predictions` what the model as it is predicts for the first `images` test images: cheap enough to
+  /// be done after every epoch (train.epoch_hashes). Nothing of the model changes. A model may predict nothing.
+  virtual void predict(const EvaluationContext& /*context*/, std::int64_t /*images*/) {}
 
   /// Figures on the test images as nested objects, for instance {"probe": {"top1": ...}}; percent.
   virtual Json evaluate(const EvaluationContext& context) = 0;

@@ -78,6 +78,9 @@ std::vector<Key> train_keys() {
                "empty: none"),
       integer_key("train.early_stop", 0, at_least(0), "evaluations",
                   "stop after so many values of the metric train.keep_best in a row that are no better; 0: never"),
+      boolean_key("train.epoch_hashes", false,
+                  "after each epoch a line of metrics.jsonl with hashes of parameters, of all states, and of what is "
+                  "predicted for the first eval.hash_images test images"),
       integer_key("train.log_every", 10, at_least(1), "steps", "steps between lines of metrics.jsonl"),
   };
 }
@@ -85,6 +88,7 @@ std::vector<Key> train_keys() {
 std::vector<Key> memory_keys() {
   return {
       integer_key("eval.batch", 500, at_least(1), "images", "images of one forward in an evaluation"),
+      integer_key("eval.hash_images", 256, at_least(0), "images", "test images whose predictions train.epoch_hashes covers"),
       integer_key("eval.knn_every", 0, at_least(0), "steps",
                   "steps between measurements of the k-nearest-neighbour accuracy during training; 0: never"),
       integer_key("eval.knn_neighbours", 200, at_least(1), "images", "training images that vote on the label of a test image"),

@@ -46,12 +46,12 @@ std::int64_t vote(const float* cosines, const std::vector<std::int64_t>& labels,
 
 }  // namespace
 
-double knn_accuracy(FeatureTable train, FeatureTable test, const KnnOptions& options) {
-  if (train.rows == 0 || test.rows == 0) return 0;
+std::vector<std::int64_t> vote_of_neighbours(FeatureTable train, FeatureTable test, const KnnOptions& options) {
+  std::vector<std::int64_t> winners(static_cast<std::size_t>(test.rows));
+  if (train.rows == 0) return winners;
   to_unit_length(train);
   to_unit_length(test);
   std::vector<float> cosines(static_cast<std::size_t>(std::min(kRowsAtOnce, test.rows) * train.rows));
-  std::vector<char> right(static_cast<std::size_t>(test.rows));
   for (std::int64_t first = 0; first < test.rows; first += kRowsAtOnce) {
     stop_evaluation_if_asked();
     std::int64_t rows = std::min(kRowsAtOnce, test.rows - first);
@@ -64,11 +64,19 @@ double knn_accuracy(FeatureTable train, FeatureTable test, const KnnOptions& opt
       std::vector<std::int32_t> order;
       for (std::int64_t r = begin; r < end; ++r) {
         auto row = static_cast<std::size_t>(first + r);
-        right[row] = vote(cosines.data() + r * train.rows, train.labels, options, order) == test.labels[row];
+        winners[row] = vote(cosines.data() + r * train.rows, train.labels, options, order);
       }
     });
   }
-  return 100.0 * static_cast<double>(std::count(right.begin(), right.end(), 1)) / static_cast<double>(test.rows);
+  return winners;
+}
+
+double knn_accuracy(FeatureTable train, FeatureTable test, const KnnOptions& options) {
+  if (train.rows == 0 || test.rows == 0) return 0;
+  std::vector<std::int64_t> labels = test.labels, winners = vote_of_neighbours(std::move(train), std::move(test), options);
+  std::int64_t right = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) right += winners[i] == labels[i];
+  return 100.0 * static_cast<double>(right) / static_cast<double>(labels.size());
 }
 
 double knn_of_encoder(const EvaluationContext& context, const Encoder& encoder) {
@@ -78,6 +86,15 @@ double knn_of_encoder(const EvaluationContext& context, const Encoder& encoder) 
   FeatureTable test = compute_features(context, encoder, context.data.test, context.data.test.size(), "knn");
   return knn_accuracy(std::move(train), std::move(test),
                       {context.config.get_int("eval.knn_neighbours"), context.config.get_real("eval.knn_temperature")});
+}
+
+void predict_by_neighbour(const EvaluationContext& context, const Encoder& encoder, std::int64_t images) {
+  auto most = [&](const ImageSet& set) { return std::min(images, set.size()); };
+  FeatureTable train = compute_features(context, encoder, context.data.train, most(context.data.train), "predict");
+  FeatureTable test = compute_features(context, encoder, context.data.test, most(context.data.test), "predict");
+  context.predictions->add_values(std::span<const float>(test.values));
+  std::vector<std::int64_t> labels = vote_of_neighbours(std::move(train), std::move(test), {.neighbours = 1});
+  context.predictions->add_values(std::span<const std::int64_t>(labels));
 }
 
 }  // namespace reprise

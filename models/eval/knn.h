@@ -16,8 +16,15 @@ struct KnnOptions {
 /// smaller label wins. The bits do not depend on the number of threads.
 double knn_accuracy(FeatureTable train, FeatureTable test, const KnnOptions& options);
 
-/// The same of an encoder as it is, on the run's images, by the keys eval.knn_*. Nothing of the encoder changes.
+/// The label that each row of `test` gets by that vote.
+std::vector<std::int64_t> vote_of_neighbours(FeatureTable train, FeatureTable test, const KnnOptions& options);
+
+/// The accuracy of an encoder as it is, on the run's images, by the keys eval.knn_*. Nothing of the encoder changes.
 /// Percent. Errors (memory). Throws EvaluationStopped.
 double knn_of_encoder(const EvaluationContext& context, const Encoder& encoder);
+
+/// Gives `context.predictions` the features of the first `images` test images and then the labels of those among the
+/// first `images` training images that are nearest to them. Errors and stops as above.
+void predict_by_neighbour(const EvaluationContext& context, const Encoder& encoder, std::int64_t images);
 
 }  // namespace reprise

@@ -114,6 +114,7 @@ ProbeResult run_probe(const EvaluationContext& context, FeatureTable& train, Fea
     ProbeBatch batch(context.memory, size, test.width);
     batch.take(test, rows);
     Value logits = probe.layer(tape, batch.x);
+    if (context.predictions) context.predictions->add_values(logits.tensor().host_read<float>());
     top1 += count_top_k(logits.tensor(), batch.labels, 1);
     top5 += count_top_k(logits.tensor(), batch.labels, 5);
     logits.reset();
@@ -160,8 +161,10 @@ Json probe_encoder(const EvaluationContext& context, const Encoder& encoder, con
   Json figures = {
       {"top1", trained.top1}, {"top5", trained.top5}, {"train_loss", trained.train_loss}, {"labels", labelled}};
   if (context.config.get_bool("probe.baseline")) {
-    UntrainedEncoder untrained(context, sizes);
-    ProbeResult baseline = probe_features(context, untrained.encoder, labelled, "baseline");
+    EvaluationContext apart = context;
+    apart.predictions = nullptr;
+    UntrainedEncoder untrained(apart, sizes);
+    ProbeResult baseline = probe_features(apart, untrained.encoder, labelled, "baseline");
     figures["untrained"] = {{"top1", baseline.top1}, {"top5", baseline.top5}};
   }
   return figures;

@@ -48,15 +48,27 @@ Json ClassifierModel::evaluate_in_training(const EvaluationContext& context) {
   return {{"knn", knn_of_encoder(context, encoder_)}};
 }
 
+void ClassifierModel::for_each_score(const EvaluationContext& context, std::int64_t count,
+                                     const std::function<void(const Tensor& scores, const Tensor& labels)>& body) {
+  for_each_batch(context, context.data.test, count, "test",
+                 [&](Tape& tape, const Tensor& x, const Tensor& labels, std::int64_t) {
+                   Value scores = head_(tape, encoder_.features(tape, x, Mode::evaluate));
+                   if (context.predictions) context.predictions->add_values(scores.tensor().host_read<float>());
+                   body(scores.tensor(), labels);
+                 });
+}
+
+void ClassifierModel::predict(const EvaluationContext& context, std::int64_t images) {
+  for_each_score(context, std::min(images, context.data.test.size()), [](const Tensor&, const Tensor&) {});
+}
+
 Json ClassifierModel::evaluate(const EvaluationContext& context) {
   std::int64_t top1 = 0, top5 = 0;
   const ImageSet& images = context.data.test;
-  for_each_batch(context, images, images.size(), "test",
-                 [&](Tape& tape, const Tensor& x, const Tensor& labels, std::int64_t) {
-                   Value scores = head_(tape, encoder_.features(tape, x, Mode::evaluate));
-                   top1 += count_top_k(scores.tensor(), labels, 1);
-                   top5 += count_top_k(scores.tensor(), labels, 5);
-                 });
+  for_each_score(context, images.size(), [&](const Tensor& scores, const Tensor& labels) {
+    top1 += count_top_k(scores, labels, 1);
+    top5 += count_top_k(scores, labels, 5);
+  });
   auto percent = [&](std::int64_t hits) {
     return 100.0 * static_cast<double>(hits) / static_cast<double>(images.size());
   };

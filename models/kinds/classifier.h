@@ -2,6 +2,8 @@
 // fine labels. A yardstick for the contrastive runs, and the smallest example of a TrainableModel.
 #pragma once
 
+#include <functional>
+
 #include "models/layers/encoder.h"
 #include "models/model.h"
 
@@ -19,10 +21,15 @@ class ClassifierModel final : public TrainableModel {
   AugmentOptions augmentation() const override { return augment_options(config_); }
   Forward forward(Tape& tape, const Batch& batch, const SegmentMarks& marks) override;
   Json evaluate_in_training(const EvaluationContext& context) override;
+  void predict(const EvaluationContext& context, std::int64_t images) override;
   Json evaluate(const EvaluationContext& context) override;
   std::vector<std::string> describe(const Json& figures) const override;
 
  private:
+  /// Scores of the first `count` test images, batch by batch.
+  void for_each_score(const EvaluationContext& context, std::int64_t count,
+                      const std::function<void(const Tensor& scores, const Tensor& labels)>& body);
+
   double dropout_rate_;
   ParameterSet set_{true};
   Encoder encoder_;

@@ -137,6 +137,10 @@ Json DenseQueueModel::evaluate_in_training(const EvaluationContext& context) {
   return {{"knn", knn_of_encoder(context, query_)}};
 }
 
+void DenseQueueModel::predict(const EvaluationContext& context, std::int64_t images) {
+  predict_by_neighbour(context, query_, images);
+}
+
 Json DenseQueueModel::evaluate(const EvaluationContext& context) {
   Json figures;
   if (context.config.get_int("probe.epochs") > 0) figures["probe"] = probe_encoder(context, query_, sizes_);

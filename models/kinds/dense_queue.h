@@ -30,6 +30,7 @@ class DenseQueueModel final : public TrainableModel {
   Tensor average_of(std::size_t parameter) override { return key_set_.parameters()[parameter]->leaf->data; }
   double average_keep() const override;
   Json evaluate_in_training(const EvaluationContext& context) override;
+  void predict(const EvaluationContext& context, std::int64_t images) override;
   Json evaluate(const EvaluationContext& context) override;
   std::vector<std::string> describe(const Json& figures) const override;
 

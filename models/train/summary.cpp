@@ -37,7 +37,7 @@ Json make_summary(const SummaryInputs& in, const Json& figures) {
   summary["best"] = nullptr;
   if (in.best.is_object())
     summary["best"] = {{"metric", in.best["metric"]}, {"value", in.best["value"]}, {"step", in.best["step"]}};
-  summary["hash"] = {{"parameters", in.hash_parameters}, {"state", in.hash_state}};
+  summary["hash"] = in.hash;
   return summary;
 }
 

@@ -19,8 +19,7 @@ struct SummaryInputs {
   const Plan* plan = nullptr;             // of a planned method
   std::int64_t steps = 0;  // planned
   int threads = 1;
-  std::string hash_parameters;  // of the trained parameters
-  std::string hash_state;       // of everything in the checkpoint
+  Json hash;  // of the trained parameters, of everything in the checkpoint, and of what was predicted for test images
   double evaluation_seconds = 0;
   Json best = nullptr;  // of train.keep_best
   bool images = true;   // what batches are made of; false: examples of the model's own

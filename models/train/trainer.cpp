@@ -93,6 +93,8 @@ class TrainingRun {
   void log_interval();
   void add_line(Json line);
   bool evaluate_if_due();
+  bool hash_epoch_if_due();
+  Json hashes(const ByteHash& predictions);
   void keep_best();
   void show(double per_second);
   void save();
@@ -117,6 +119,7 @@ class TrainingRun {
   RunState state_;
   std::int64_t saved_step_ = -1;
   std::int64_t evaluated_step_ = 0;  // the last after which eval.knn_every measured
+  std::int64_t hashed_epoch_ = 0;    // the last whose hashes train.epoch_hashes has written
   Json measured_ = Json::object();   // the last value of each metric
   bool predicts_labels_ = false;
   TimeLeft time_left_;
@@ -148,6 +151,7 @@ void TrainingRun::resume() {
     batches_.seek(state_.position);
     if (saved->contains("best")) best_.from_json((*saved)["best"], (folder_->path() / "state.json").string());
     evaluated_step_ = saved->value("evaluated_step", std::int64_t{0});
+    hashed_epoch_ = saved->value("hashed_epoch", std::int64_t{0});
     saved_step_ = state_.step;
     if (saved->contains("threads") && (*saved)["threads"] != thread_count()) {
       progress_.note(fmt::format(
@@ -287,6 +291,30 @@ bool TrainingRun::evaluate_if_due() try {
   return false;
 }
 
+/// Of what is trained, of everything in a checkpoint, and of what was predicted, if anything was.
+Json TrainingRun::hashes(const ByteHash& predictions) {
+  std::vector<NamedTensor> parameters;
+  for (const Parameter* p : session_.model->parameters().parameters()) parameters.push_back({p->name, p->leaf->data});
+  return {{"parameters", hash_tensors(parameters)},
+          {"state", hash_tensors(checkpoint_tensors())},
+          {"predictions", predictions.bytes() > 0 ? Json(predictions.text()) : Json(nullptr)}};
+}
+
+/// As evaluate_if_due().
+bool TrainingRun::hash_epoch_if_due() try {
+  std::int64_t epoch = state_.step * accumulate_ / batches_.per_epoch();
+  if (!config_.get_bool("train.epoch_hashes") || epoch == hashed_epoch_) return true;
+  ByteHash predictions;
+  session_.model->predict({config_, session_.data, session_.memory, &progress_, &predictions},
+                          config_.get_int("eval.hash_images"));
+  session_.memory.meter().reset_peak();  // the peak is that of training steps
+  hashed_epoch_ = epoch;
+  folder_->metrics().append({{"step", state_.step}, {"epoch", epoch}, {"hash", hashes(predictions)}});
+  return true;
+} catch (const EvaluationStopped&) {
+  return false;
+}
+
 void TrainingRun::keep_best() {
   std::vector<NamedTensor> tensors = session_.model->tensors();
   if (const NamedTensor* bad = find_not_finite(tensors))
@@ -322,6 +350,7 @@ void TrainingRun::save() {
   state["threads"] = thread_count();
   state["best"] = best_.to_json();
   state["evaluated_step"] = evaluated_step_;
+  state["hashed_epoch"] = hashed_epoch_;
   save_checkpoint(folder_->path(), state_.step, session_.model_name(), tensors, std::move(state),
                   config_.get_int("train.checkpoints_kept"));
   saved_step_ = state_.step;
@@ -331,13 +360,13 @@ void TrainingRun::save() {
 bool TrainingRun::loop() {
   std::int64_t log_every = config_.get_int("train.log_every"), save_every = config_.get_int("train.checkpoint_every");
   session_.memory.meter().reset_peak();
-  if (!evaluate_if_due()) return false;
+  if (!evaluate_if_due() || !hash_epoch_if_due()) return false;
   while (state_.step < steps_ && !best_.should_stop()) {
     if (stop_requested()) return false;
     one_step();
     show(static_cast<double>(state_.interval.images) / std::max(state_.interval.seconds, 1e-9));
     if (state_.step % log_every == 0 || state_.step == steps_) log_interval();
-    if (!evaluate_if_due()) return false;
+    if (!evaluate_if_due() || !hash_epoch_if_due()) return false;
     if (save_every > 0 && state_.step % save_every == 0) save();
   }
   if (state_.step < steps_) {
@@ -359,10 +388,9 @@ TrainOutcome TrainingRun::interrupted() const {
 
 TrainOutcome TrainingRun::finish() {
   auto start = Clock::now();
-  Json figures = session_.model->evaluate({config_, session_.data, session_.memory, &progress_});
+  ByteHash predictions;
+  Json figures = session_.model->evaluate({config_, session_.data, session_.memory, &progress_, &predictions});
   progress_.finish();
-  std::vector<NamedTensor> parameters, all = checkpoint_tensors();
-  for (const Parameter* p : session_.model->parameters().parameters()) parameters.push_back({p->name, p->leaf->data});
   SummaryInputs inputs{config_,
                        state_,
                        recompute_.method(),
@@ -370,8 +398,7 @@ TrainOutcome TrainingRun::finish() {
                        made_.plan.get(),
                        steps_,
                        thread_count(),
-                       hash_tensors(parameters),
-                       hash_tensors(all),
+                       hashes(predictions),
                        seconds_since(start),
                        best_.to_json(),
                        session_.model->takes_images()};
