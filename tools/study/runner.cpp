@@ -1,5 +1,8 @@
 #include "tools/study/runner.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <deque>
@@ -78,6 +81,7 @@ class Runner {
 
   int go() {
     type_->check(study_);
+    check_kinds();
     if (records_.cut_off() > 0) fmt::print(stderr, "{} bytes of an unfinished record were cut off\n", records_.cut_off());
     if (records_.records().empty()) begin();
     else resume();
@@ -143,6 +147,20 @@ class Runner {
     }
   }
 
+  /// Before anything is measured, where the type can tell.
+  void check_kinds() const {
+    std::set<std::string> known;
+    for (const Task& task : type_->outline(study_)) known.insert(task.kind);
+    for (const std::string& kind : options_.kinds) {
+      if (known.empty() || known.contains(kind)) continue;
+      fail(ErrorKind::user, "[study] --kind expected one of {}, got '{}'", fmt::join(known, ", "), kind);
+    }
+  }
+
+  bool wanted(const Task& task) const {
+    return options_.kinds.empty() || std::find(options_.kinds.begin(), options_.kinds.end(), task.kind) != options_.kinds.end();
+  }
+
   std::string differing_line() const {
     std::istringstream then(text_of(options_.folder / "study.yaml")), now(yaml_);
     std::string a, b;
@@ -175,8 +193,8 @@ class Runner {
     for (const Task& task : tasks_) {
       const Seen& at = seen[task.id];
       bool again = at.failed && options_.retry_failed;
-      if (at.attempts == 0 || again) pending_.push_back({&task, at.attempts + 1});
-      else ++finished_;
+      if (at.attempts > 0 && !again) ++finished_;
+      else if (wanted(task)) pending_.push_back({&task, at.attempts + 1});
     }
   }
 
@@ -312,6 +330,19 @@ class Runner {
 };
 
 }  // namespace
+
+int list_tasks(const Config& study) {
+  std::unique_ptr<StudyType> type = make_study_type(study.get_string("type"));
+  type->check(study);
+  std::vector<Task> tasks = type->outline(study);
+  if (tasks.empty()) {
+    fail(ErrorKind::user, "[study] expected a study whose tasks are known before it is planned, got one of type {}. --plan-only plans it and stops",
+         study.get_string("type"));
+  }
+  for (const Task& task : tasks) fmt::print("{}\n", task.id);
+  fmt::print("{} tasks\n", tasks.size());
+  return 0;
+}
 
 int run_study(const Config& study, const RunnerOptions& options) { return Runner(study, options).go(); }
 

@@ -39,6 +39,7 @@ class Workshop {
  public:
   Workshop(const Config& study, std::filesystem::path folder) : study_(study), folder_(std::move(folder)) {}
   const Config& study() const { return study_; }
+  const std::filesystem::path& folder() const { return folder_; }
   /// Does `work` by run() of the study's type in a fresh process and gives its answer. Errors (internal): it failed;
   /// with its last words. Interrupted when somebody asked to stop.
   Json run_fresh(const Json& work) const;
@@ -63,6 +64,8 @@ class StudyType {
   /// Checks the file as far as can be done at once. Errors (config): with the place.
   virtual void check(const Config& study) const = 0;
   virtual Planned plan(const Workshop& workshop) const = 0;
+  /// The tasks without anything measured: ids and labels, in order. Empty where they only follow from planning.
+  virtual std::vector<Task> outline(const Config& /*study*/) const { return {}; }
   /// In a fresh process: does one piece of work and returns what it found, fields of its record. What is thrown becomes
   /// a record of status `failed`. `folder` is the study's; files of earlier tasks and of plan() are there.
   virtual Json run(const Json& work, const std::filesystem::path& folder) const = 0;

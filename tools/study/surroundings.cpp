@@ -45,7 +45,8 @@ Json versions() {
 
 std::string differing_versions(const Json& then) {
   std::string text;
-  for (auto& [name, value] : versions().items()) {
+  Json here = versions();
+  for (auto& [name, value] : here.items()) {
     Json before = then.contains(name) ? then[name] : Json();
     if (before == value) continue;
     text += fmt::format("{}{} was {}, is {}", text.empty() ? "" : "; ", name, before.dump(), value.dump());

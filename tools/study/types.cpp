@@ -1,6 +1,7 @@
 // The types of studies, one line each, and the keys that every study file has.
 #include <filesystem>
 
+#include "tools/study/application.h"
 #include "tools/study/sparse_write.h"
 #include "tools/study/study_type.h"
 
@@ -9,6 +10,7 @@ namespace reprise::study {
 const std::vector<RegisteredType>& study_types() {
   static const std::vector<RegisteredType> all = {
       sparse_write_type(),
+      cifar100_dense_queue_type(),
   };
   return all;
 }

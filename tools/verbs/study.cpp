@@ -26,6 +26,7 @@ Examples:
   reprise study configs/studies/sparse_write.yaml
   reprise study configs/studies/sparse_write.yaml --plan-only       budgets, and how long it would take
   reprise study configs/studies/sparse_write_small.yaml -o /tmp/small seed=3
+  reprise study configs/studies/cifar100_dense_queue.yaml data.path=cifar-100-binary.tar.gz --kind run
   reprise study --reference                                         every key of a study file
 
 Exit codes: 0 done, 1 a process failed or methods disagree in their bytes, 2 a mistake in what was asked for, 130 stopped.)";
@@ -33,7 +34,8 @@ Exit codes: 0 done, 1 a process failed or methods disagree in their bytes, 2 a m
 struct Options {
   ConfigArguments arguments;
   std::string folder;
-  bool retry_failed = false, plan_only = false, print_fingerprints = false, reference = false, job = false;
+  std::vector<std::string> kinds;
+  bool dry_run = false, retry_failed = false, plan_only = false, print_fingerprints = false, reference = false, job = false;
 };
 
 int run(const Options& options) {
@@ -50,8 +52,9 @@ int run(const Options& options) {
     std::fputs(study::make_study_type(config.get_string("type"))->fingerprints(config).c_str(), stdout);
     return 0;
   }
+  if (options.dry_run) return study::list_tasks(config);
   std::filesystem::path folder = options.folder.empty() ? study::default_folder(config) : std::filesystem::path(options.folder);
-  return study::run_study(config, {folder, options.retry_failed, options.plan_only});
+  return study::run_study(config, {folder, options.retry_failed, options.plan_only, options.kinds});
 }
 
 }  // namespace
@@ -62,6 +65,8 @@ Verb study_verb() {
             options->arguments.add_to(app);
             app.add_option("-o,--output", options->folder, "the study's folder (runs/study-NAME)").option_text("DIR");
             app.add_flag("--retry-failed", options->retry_failed, "do again what failed; the old records stay");
+            app.add_option("--kind", options->kinds, "do only what leaves records of this kind; may be given again").option_text("KIND");
+            app.add_flag("--dry-run", options->dry_run, "check FILE and list its tasks; nothing is measured");
             app.add_flag("--plan-only", options->plan_only, "stop before the first process");
             app.add_flag("--print-fingerprints", options->print_fingerprints, "print the section `fingerprints` of FILE, made anew");
             app.add_flag("--reference", options->reference, "explain every key of a study file");
