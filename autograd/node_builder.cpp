@@ -46,6 +46,7 @@ std::uint32_t NodeBuilder::build() {
   node_.first_operand = static_cast<std::uint32_t>(data_.operands.size());
   node_.first_value = static_cast<std::uint32_t>(data_.values.size());
   node_.segment = tape_.options().record ? data_.open_segment : kNone;
+  replayable_ = node_.segment != kNone && data_.segments[node_.segment].replayable();
   OpScope scope(tape_.memory().meter(), op_.name);
   try {
     resolve_operands();
@@ -141,10 +142,6 @@ void NodeBuilder::find_gradients() {
     node_.saved_results |= info_.needs_results[d];
   }
   node_.saved_operands &= ~absent_;
-}
-
-bool NodeBuilder::replayable() const {
-  return node_.segment != kNone && data_.segments[node_.segment].replayable();
 }
 
 bool NodeBuilder::is_private(const OperandRecord& operand) const {

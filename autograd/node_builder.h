@@ -93,7 +93,7 @@ class NodeBuilder final : public InferContext {
   void roll_back() noexcept;
 
   OperandRecord& record(int index) { return data_.operands[node_.first_operand + index]; }
-  bool replayable() const;
+  bool replayable() const { return replayable_; }
   bool is_private(const OperandRecord& operand) const;
   bool has_value_results() const;
   int declared(int operand) const;
@@ -110,6 +110,7 @@ class NodeBuilder final : public InferContext {
   NodeRecord node_;
   std::int64_t draw_count_ = 0;
   Mask absent_ = 0;  // operands that were left out
+  bool replayable_ = false;  // it is in a segment that will be replayed
   const ScheduledNode* planned_ = nullptr;  // what this node is by the schedule that the tape follows
   NodeChoice choice_;
 };
