@@ -21,20 +21,33 @@ struct Line {
   T& operator[](std::int64_t i) const { return Strided ? p[i * stride] : p[i]; }
 };
 
-/// Calls body(first element, line number, line maker) for each line; the maker turns a base pointer into a Line.
-template <class Body>
-void for_each_line(const AxisSplit& s, const Body& body) {
+/// Calls body.operator()<T>(n, number, at) for each line of a tensor like `like`: n its elements, `number` counts lines,
+/// at(view) is this line of a view of that shape.
+template <class Context, class Body>
+void for_each_line(const Context& c, const TensorView& like, const Body& body) {
+  AxisSplit s = split_axis(like.shape, normalize_axis(c.attrs->integer(0), like.shape.size(), c.op->name));
   std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / 4 / std::max<std::int64_t>(1, s.n));
-  parallel_blocks(s.outer * s.inner, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t line = begin; line < end; ++line) {
-      std::int64_t first = line / s.inner * s.n * s.inner + line % s.inner;
-      if (s.inner == 1) {
-        body(first, line, [](auto* p) { return Line<std::remove_pointer_t<decltype(p)>, false>{p, 1}; });
-      } else {
-        body(first, line, [&](auto* p) { return Line<std::remove_pointer_t<decltype(p)>, true>{p, s.inner}; });
+  dispatch_float(like.dtype, [&]<class T>() {
+    parallel_blocks(s.outer * s.inner, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t line = begin; line < end; ++line) {
+        std::int64_t first = line / s.inner * s.n * s.inner + line % s.inner;
+        if (s.inner == 1) {
+          body.template operator()<T>(s.n, line, [&](const TensorView& v) { return Line<T, false>{v.as<T>() + first, 1}; });
+        } else {
+          body.template operator()<T>(s.n, line,
+                                      [&](const TensorView& v) { return Line<T, true>{v.as<T>() + first, s.inner}; });
+        }
       }
-    }
+    });
   });
+}
+
+/// y[i] = f(i). All is handed over by value: nothing that the loop reads could be changed by what it writes, and so it
+/// becomes vector code.
+template <class L, class F>
+void fill_line(L y, std::int64_t n, F f) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = f(i);
 }
 
 template <class L>
@@ -65,42 +78,28 @@ T shift_of(T largest) {
   return std::isinf(largest) && largest < 0 ? T(0) : largest;
 }
 
-AxisSplit split_of(const Attrs& attrs, const Shape& shape, const char* name) {
-  return split_axis(shape, normalize_axis(attrs.integer(0), shape.size(), name));
-}
-
 void infer(InferContext& c) {
   infer_same_float(c);
   normalize_axis(c.attrs().integer(0), c.shape(0).size(), c.op().name);
 }
 
 void forward_softmax(ForwardContext& c) {
-  AxisSplit s = split_of(*c.attrs, c.in(0).shape, "softmax");
-  dispatch_float(c.in(0).dtype, [&]<class T>() {
-    for_each_line(s, [&](std::int64_t first, std::int64_t, auto line) {
-      auto x = line(c.in(0).as<T>() + first), y = line(c.out(0).as<T>() + first);
-      if (s.n == 0) return;
-      T shift = shift_of(largest(x, s.n));
-#pragma omp simd
-      for (std::int64_t i = 0; i < s.n; ++i) y[i] = math::exp(x[i] - shift);
-      T scale = static_cast<T>(1.0 / sum_line<T>(s.n, [&](std::int64_t i) { return y[i]; }));
-#pragma omp simd
-      for (std::int64_t i = 0; i < s.n; ++i) y[i] *= scale;
-    });
+  for_each_line(c, c.in(0), [&]<class T>(std::int64_t n, std::int64_t, auto at) {
+    auto x = at(c.in(0)), y = at(c.out(0));
+    if (n == 0) return;
+    T shift = shift_of(largest(x, n));
+    fill_line(y, n, [=](std::int64_t i) { return math::exp(x[i] - shift); });
+    T scale = static_cast<T>(1.0 / sum_line<T>(n, [&](std::int64_t i) { return y[i]; }));
+    fill_line(y, n, [=](std::int64_t i) { return y[i] * scale; });
   });
 }
 
 void backward_softmax(BackwardContext& c) {
-  const TensorView& grad_out = c.grad_out(0);
   const TensorView& to = c.grad(0);
-  AxisSplit s = split_of(*c.attrs, to.shape, "softmax");
-  dispatch_float(to.dtype, [&]<class T>() {
-    for_each_line(s, [&](std::int64_t first, std::int64_t, auto line) {
-      auto g = line(grad_out.as<T>() + first), y = line(c.out(0).as<T>() + first), dx = line(to.as<T>() + first);
-      T dot = static_cast<T>(sum_line<T>(s.n, [&](std::int64_t i) { return g[i] * y[i]; }));
-#pragma omp simd
-      for (std::int64_t i = 0; i < s.n; ++i) dx[i] = y[i] * (g[i] - dot);
-    });
+  for_each_line(c, to, [&]<class T>(std::int64_t n, std::int64_t, auto at) {
+    auto g = at(c.grad_out(0)), y = at(c.out(0));
+    T dot = static_cast<T>(sum_line<T>(n, [&](std::int64_t i) { return g[i] * y[i]; }));
+    fill_line(at(to), n, [=](std::int64_t i) { return y[i] * (g[i] - dot); });
   });
 }
 
@@ -113,28 +112,19 @@ T log_sum_exp(const L& x, std::int64_t n) {
 }
 
 void forward_log_softmax(ForwardContext& c) {
-  AxisSplit s = split_of(*c.attrs, c.in(0).shape, "log_softmax");
-  dispatch_float(c.in(0).dtype, [&]<class T>() {
-    for_each_line(s, [&](std::int64_t first, std::int64_t, auto line) {
-      auto x = line(c.in(0).as<T>() + first), y = line(c.out(0).as<T>() + first);
-      T total = log_sum_exp<T>(x, s.n);
-#pragma omp simd
-      for (std::int64_t i = 0; i < s.n; ++i) y[i] = x[i] - total;
-    });
+  for_each_line(c, c.in(0), [&]<class T>(std::int64_t n, std::int64_t, auto at) {
+    auto x = at(c.in(0));
+    T total = log_sum_exp<T>(x, n);
+    fill_line(at(c.out(0)), n, [=](std::int64_t i) { return x[i] - total; });
   });
 }
 
 void backward_log_softmax(BackwardContext& c) {
-  const TensorView& grad_out = c.grad_out(0);
   const TensorView& to = c.grad(0);
-  AxisSplit s = split_of(*c.attrs, to.shape, "log_softmax");
-  dispatch_float(to.dtype, [&]<class T>() {
-    for_each_line(s, [&](std::int64_t first, std::int64_t, auto line) {
-      auto g = line(grad_out.as<T>() + first), y = line(c.out(0).as<T>() + first), dx = line(to.as<T>() + first);
-      T total = static_cast<T>(sum_line<T>(s.n, [&](std::int64_t i) { return g[i]; }));
-#pragma omp simd
-      for (std::int64_t i = 0; i < s.n; ++i) dx[i] = g[i] - math::exp(y[i]) * total;
-    });
+  for_each_line(c, to, [&]<class T>(std::int64_t n, std::int64_t, auto at) {
+    auto g = at(c.grad_out(0)), y = at(c.out(0));
+    T total = static_cast<T>(sum_line<T>(n, [&](std::int64_t i) { return g[i]; }));
+    fill_line(at(to), n, [=](std::int64_t i) { return g[i] - math::exp(y[i]) * total; });
   });
 }
 
@@ -148,24 +138,17 @@ void infer_logsumexp(InferContext& c) {
 }
 
 void forward_logsumexp(ForwardContext& c) {
-  AxisSplit s = split_of(*c.attrs, c.in(0).shape, "logsumexp");
-  dispatch_float(c.in(0).dtype, [&]<class T>() {
-    for_each_line(s, [&](std::int64_t first, std::int64_t number, auto line) {
-      c.out(0).as<T>()[number] = log_sum_exp<T>(line(c.in(0).as<T>() + first), s.n);
-    });
+  for_each_line(c, c.in(0), [&]<class T>(std::int64_t n, std::int64_t number, auto at) {
+    c.out(0).as<T>()[number] = log_sum_exp<T>(at(c.in(0)), n);
   });
 }
 
 void backward_logsumexp(BackwardContext& c) {
   const TensorView& to = c.grad(0);
-  AxisSplit s = split_of(*c.attrs, to.shape, "logsumexp");
-  dispatch_float(to.dtype, [&]<class T>() {
-    for_each_line(s, [&](std::int64_t first, std::int64_t number, auto line) {
-      auto x = line(c.in(0).as<T>() + first), dx = line(to.as<T>() + first);
-      T g = c.grad_out(0).as<T>()[number], total = c.out(0).as<T>()[number];
-#pragma omp simd
-      for (std::int64_t i = 0; i < s.n; ++i) dx[i] = g * math::exp(x[i] - total);
-    });
+  for_each_line(c, to, [&]<class T>(std::int64_t n, std::int64_t number, auto at) {
+    auto x = at(c.in(0));
+    T g = c.grad_out(0).as<T>()[number], total = c.out(0).as<T>()[number];
+    fill_line(at(to), n, [=](std::int64_t i) { return g * math::exp(x[i] - total); });
   });
 }
 
