@@ -1,4 +1,4 @@
-// The one door to oneDNN (Debian's 2.6): f32 convolution and matrix product on x86 CPUs. onednn.cpp alone includes it;
+// The one door to oneDNN (Debian's 2.6): f32 convolution and matrix product on x86 CPUs. ops/onednn/ alone includes it;
 // without REPRISE_WITH_ONEDNN every query answers "not built in" and the kernels may not be called.
 //
 // Primitives are cached by geometry and thread count, per thread; all scratch comes from the caller's workspace.
