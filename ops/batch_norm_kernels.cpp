@@ -59,6 +59,19 @@ inline void for_each_wide(const Layout& layout, std::int64_t begin, std::int64_t
   for (std::int64_t at = begin; at < end; at += layout.width) body(at, std::min(layout.width, end - at));
 }
 
+/// Calls body.operator()<a, b>(): one instance of a loop for each case, so that the loop itself asks nothing.
+template <class Body>
+void with_flags(bool a, bool b, const Body& body) {
+  if (a && b)
+    body.template operator()<true, true>();
+  else if (a)
+    body.template operator()<true, false>();
+  else if (b)
+    body.template operator()<false, true>();
+  else
+    body.template operator()<false, false>();
+}
+
 // ---- statistics ---------------------------------------------------------------------------------------------------
 
 constexpr int kStatDoubles = 2, kStatWide = 2;
@@ -177,14 +190,8 @@ void apply(const Sizes& s, const Apply<T>& call, std::byte* workspace) {
   repeat(layout, call.mean, wide.wide(0));
   repeat(layout, call.scale, wide.wide(1));
   repeat(layout, call.shift, wide.wide(2));
-  if (call.residual && call.relu)
-    apply_as<T, true, true>(s, layout, call, wide);
-  else if (call.residual)
-    apply_as<T, false, true>(s, layout, call, wide);
-  else if (call.relu)
-    apply_as<T, true, false>(s, layout, call, wide);
-  else
-    apply_as<T, false, false>(s, layout, call, wide);
+  with_flags(call.relu, call.residual != nullptr,
+             [&]<bool kRelu, bool kResidual>() { apply_as<T, kRelu, kResidual>(s, layout, call, wide); });
 }
 
 // ---- gradient -----------------------------------------------------------------------------------------------------
@@ -278,20 +285,12 @@ std::int64_t backward_workspace(const Sizes& sizes, std::int64_t item_bytes) {
 template <class T>
 void reduce(const Sizes& s, const Reduce<T>& call, std::byte* workspace) {
   Layout layout(s);
-  auto with_residual = [&]<bool kRelu, bool kCentred>() {
+  with_flags(call.out != nullptr, call.x != nullptr, [&]<bool kRelu, bool kCentred>() {
     if (call.residual_grad)
       reduce_as<T, kRelu, kCentred, true>(s, layout, call, workspace);
     else
       reduce_as<T, kRelu, kCentred, false>(s, layout, call, workspace);
-  };
-  if (call.out && call.x)
-    with_residual.template operator()<true, true>();
-  else if (call.out)
-    with_residual.template operator()<true, false>();
-  else if (call.x)
-    with_residual.template operator()<false, true>();
-  else
-    with_residual.template operator()<false, false>();
+  });
 }
 
 template <class T>
@@ -304,14 +303,8 @@ void gradient(const Sizes& s, const Gradient<T>& call, std::byte* workspace) {
     repeat(layout, call.from_g, wide.wide(2));
     repeat(layout, call.from_gx, wide.wide(3));
   }
-  if (call.out && call.x)
-    gradient_as<T, true, true>(s, layout, call, wide);
-  else if (call.out)
-    gradient_as<T, true, false>(s, layout, call, wide);
-  else if (call.x)
-    gradient_as<T, false, true>(s, layout, call, wide);
-  else
-    gradient_as<T, false, false>(s, layout, call, wide);
+  with_flags(call.out != nullptr, call.x != nullptr,
+             [&]<bool kRelu, bool kCentred>() { gradient_as<T, kRelu, kCentred>(s, layout, call, wide); });
 }
 
 #define REPRISE_INSTANTIATE(T)                                                       \
