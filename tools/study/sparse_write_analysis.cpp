@@ -10,6 +10,7 @@
 
 #include "models/run/progress.h"
 #include "recompute/explain.h"
+#include "recompute/planning/planner.h"
 #include "tools/study/sparse_write.h"
 #include "tools/study/statistics.h"
 
@@ -116,7 +117,7 @@ class SparseWriteAnalysis {
   /// Pairs of methods that both have measured processes; the wider method over the narrower one.
   std::vector<Pair> pairs(const CellRuns& cell) const {
     std::vector<std::string> measured;
-    for (const std::string& method : methods_of(study_)) {
+    for (const std::string& method : plannable_methods()) {
       auto found = cell.methods.find(method);
       if (found != cell.methods.end() && !found->second.wall.empty()) measured.push_back(method);
     }

@@ -8,6 +8,7 @@
 #include "models/run/progress.h"
 #include "models/train/make_plan.h"
 #include "recompute/explain.h"
+#include "recompute/fingerprint.h"
 #include "tools/study/sparse_write.h"
 #include "tools/study/tasks.h"
 #include "tools/study/workload.h"
@@ -21,6 +22,20 @@ struct Cell {
   std::int64_t bytes = 0, blocks = 0;
   std::vector<Task> methods;  // one for each method, without block and order
 };
+
+/// Of what the plan chooses: methods that choose the same have equal ones.
+std::string choices_fingerprint(const Plan& plan) {
+  std::string text;
+  for (const PlannedSegment& segment : plan.segments) {
+    text += fmt::format("{} {} {}", segment.id, segment.replay, segment.run);
+    for (const auto& [node, result] : segment.kept) text += fmt::format(" {}.{}", node, result);
+    text += "\n";
+  }
+  for (const PlannedClass& state : plan.classes) {
+    if (state.bytes > 0) text += fmt::format("{} {} {} {}\n", state.storage, state.node, state.update, static_cast<int>(state.state));
+  }
+  return fingerprint(text);
+}
 
 class SparseWritePlanner {
  public:
@@ -107,6 +122,11 @@ class SparseWritePlanner {
   void add_cell(RunPlanner& planner, Cell cell) {
     for (const std::string& method : methods_of(study_)) {
       if (stop_requested()) throw Interrupted{"planning the study; the same command begins that again"};
+      std::int64_t least = about_["smallest_feasible"][cell.workload][cell.granularity][method];
+      if (cell.bytes < least) {
+        cell.methods.push_back(infeasible_task(cell, method, fmt::format("the smallest feasible budget of {} is {} bytes, {}", method, least, short_bytes(least))));
+        continue;
+      }
       Planner::Answer answer = planner.plan(method, cell.bytes);
       cell.methods.push_back(answer.plan ? process_task(cell, *answer.plan) : infeasible_task(cell, method, answer.none.message));
     }
@@ -139,6 +159,7 @@ class SparseWritePlanner {
     task.fields["predicted_s"] = step;
     task.fields["lower_bound_s"] = static_cast<double>(plan.lower_bound_ns) * 1e-9;
     task.fields["predicted_peak_bytes"] = plan.predicted_peak;
+    task.fields["plan"] = choices_fingerprint(plan);
     task.work = {{"do", "process"}, {"config", "workloads/" + cell.workload + ".yaml"}, {"plan", file},
                  {"warmup_steps", warmup}, {"timed_steps", timed},
                  {"overrides", {"recompute.method=" + plan.method, "recompute.granularity=" + cell.granularity,

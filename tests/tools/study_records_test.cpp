@@ -1,0 +1,132 @@
+// Records of a study: what is read back, what is refused and with which line; and the seeded order of processes.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "tests/support/text.h"
+#include "tests/support/user_error.h"
+#include "tools/study/record.h"
+#include "tools/study/tasks.h"
+
+namespace reprise::study {
+namespace {
+
+namespace fs = std::filesystem;
+using reprise::testing::contains;
+using reprise::testing::user_error;
+
+Json record(const std::string& id) {
+  return {{"schema", kSchema}, {"study", "a"}, {"kind", "process"}, {"id", id}, {"status", "ok"}, {"error", nullptr},
+          {"order", 0}, {"block", 0}, {"started", "2020-01-01T00:00:00Z"}, {"elapsed_s", 1.5}, {"load", Json::object()},
+          {"versions", Json::object()}, {"threads", 1}, {"workload", "w"}, {"budget", "both"}, {"budget_bytes", 5}, {"granularity", "segment"},
+          {"method", "joint"}, {"wall_s", {0.5}}, {"cpu_s", {1.0}}, {"predicted_s", 0.5}, {"predicted_peak_bytes", 4},
+          {"measured_peak_bytes", 4}, {"hash", Json::object()}};
+}
+
+/// A valid line, then one changed as `change` says.
+template <class Change>
+std::string refusal(const Change& change) {
+  Json bad = record("two");
+  change(bad);
+  return user_error([&] { parse_records(json_line(record("one")) + "\n" + json_line(bad) + "\n", "r.jsonl", "a"); });
+}
+
+TEST(StudyRecords, WhatIsNoRecordIsRefusedWithItsLine) {
+  struct Case {
+    std::function<void(Json&)> change;
+    const char* says;
+  };
+  for (const Case& wrong : std::vector<Case>{
+           {[](Json& r) { r["study"] = "b"; }, "a record of the study 'a', got one of 'b'"},
+           {[](Json& r) { r["schema"] = "reprise-study/2"; }, "schema reprise-study/1"},
+           {[](Json& r) { r["kind"] = "guess"; }, "a known kind, got 'guess'"},
+           {[](Json& r) { r["status"] = "fine"; }, "ok, failed or infeasible, got 'fine'"},
+           {[](Json& r) { r["id"] = "one"; }, "'one' again, which line 1 has"},
+           {[](Json& r) { r.erase("wall_s"); }, "the field 'wall_s'"},
+           {[](Json& r) { r["wall_s"] = "fast"; }, "'wall_s' to be a list of numbers"},
+           {[](Json& r) { r["wall_s"] = Json::array(); }, "not empty"},
+           {[](Json& r) { r["block"] = 0.5; }, "'block' to be a whole number"},
+           {[](Json& r) { r.erase("order"); }, "the field 'order'"}}) {
+    std::string message = refusal(wrong.change);
+    EXPECT_TRUE(message.starts_with("r.jsonl:2: expected ")) << message;
+    EXPECT_PRED2(contains, message, std::string(wrong.says));
+  }
+  for (const char* text : {"", "nonsense", "[1, 2]", "{\"a\": 1}", "{\"schema\": \"reprise-st"}) {
+    std::string message = user_error([&] { parse_records(json_line(record("one")) + "\n" + text + "\n", "r.jsonl"); });
+    EXPECT_TRUE(message.starts_with("r.jsonl:2: expected a record")) << message;
+  }
+}
+
+TEST(StudyRecords, AFailedRecordMayLackWhatWasNotMeasured) {
+  Json failed = record("one");
+  for (const char* field : {"wall_s", "cpu_s", "hash"}) failed.erase(field);
+  failed["status"] = "failed";
+  EXPECT_EQ(parse_records(json_line(failed) + "\n", "r.jsonl").size(), 1u);
+}
+
+class RecordFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("reprise_records_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    file_ = folder_ / "records.jsonl";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path folder_, file_;
+};
+
+TEST_F(RecordFiles, AppendedLinesAreReadBackAndAnUnfinishedOneIsCutOff) {
+  {
+    RecordFile records(file_, "a");
+    records.append(record("one"));
+    records.append(record("two"));
+    EXPECT_THROW(records.append(record("two")), Error);
+    EXPECT_PRED2(contains, user_error([&] { RecordFile second(file_, "a"); }), "another process works on this study");
+  }
+  std::ofstream(file_, std::ios::app) << json_line(record("three")).substr(0, 40);
+  EXPECT_EQ(read_records(file_, "a").size(), 2u) << "what a killed process did not finish is no record";
+  RecordFile records(file_, "a");
+  EXPECT_EQ(records.cut_off(), 40u);
+  records.append(record("three"));
+  std::vector<Record> all = read_records(file_);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[2].id, "three");
+  EXPECT_EQ(all[2].line, 3);
+}
+
+TEST(StudyOrder, IsAPermutationThatFollowsFromTheSeed) {
+  std::vector<std::size_t> order = random_order(20, 3, 1);
+  EXPECT_EQ(std::set<std::size_t>(order.begin(), order.end()).size(), 20u);
+  EXPECT_EQ(order, random_order(20, 3, 1));
+  EXPECT_NE(order, random_order(20, 4, 1));
+  EXPECT_NE(order, random_order(20, 3, 2));
+  // Each of the six orders of three comes about equally often: 600 expected, five standard deviations are 112.
+  std::map<std::vector<std::size_t>, int> seen;
+  for (std::uint64_t id = 0; id < 3600; ++id) ++seen[random_order(3, 9, id)];
+  ASSERT_EQ(seen.size(), 6u);
+  for (const auto& [which, count] : seen) EXPECT_NEAR(count, 600, 112);
+}
+
+TEST(StudyOrder, BlocksOfACellStandInOrderAndAreSpreadOverTheWholeTime) {
+  auto order = interleaved_blocks({50, 5}, 1);
+  ASSERT_EQ(order.size(), 55u);
+  std::vector<std::int64_t> next(2, 0);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    auto [cell, block] = order[i];
+    EXPECT_EQ(block, next[cell]++);
+    if (cell == 0) continue;
+    EXPECT_NEAR(static_cast<double>(i), 11.0 * static_cast<double>(block) + 5.5, 8) << "each fifth has one";
+  }
+  EXPECT_EQ(order, interleaved_blocks({50, 5}, 1));
+  EXPECT_NE(order, interleaved_blocks({50, 5}, 2));
+}
+
+}  // namespace
+}  // namespace reprise::study
