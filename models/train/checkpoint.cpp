@@ -132,7 +132,8 @@ void complete_checkpoint(const fs::path& folder, const Json& state, std::int64_t
 std::optional<Json> read_state(const fs::path& folder) {
   fs::path path = folder / kNewestState;
   std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
+  // A link to nowhere is a state that cannot be read, and not a run without one: that would start anew.
+  if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return std::nullopt;
   Json state = Json::parse(read_text_file(path, "checkpoint", kLongestState), nullptr, false);
   auto is_text = [&](const char* key) { return state.contains(key) && state[key].is_string(); };
   auto is_count = [&](const char* key) {

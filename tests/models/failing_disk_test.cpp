@@ -17,7 +17,7 @@ using namespace reprise::testing;  // NOLINT
 const char* const kRun = R"(seed: 3
 threads: 1
 model: {type: classifier, encoder: {widths: [4], blocks: 1}}
-data: {limit: 32, prefetch: 1, synthetic: {train: 100, test: 50}}
+data: {limit: 32, prefetch: 1, synthetic: {train: 100, test: 100}}
 train: {epochs: 1, batch: 16, lr: 0.05, warmup_steps: 0, checkpoint_every: 1, checkpoints_kept: 1, log_every: 1, keep_best: accuracy}
 )";
 

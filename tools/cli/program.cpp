@@ -28,8 +28,25 @@ constexpr const char* kFooter = R"(Examples:
 Exit codes: 0 done, 1 failure, 2 a mistake in what was asked for, 130 interrupted (the run can be resumed).
 `reprise VERB --help` explains a verb.)";
 
+/// Texts may quote names from files of anybody: what a terminal would take for a command is written out, and what would
+/// fill pages is cut.
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMost = 8000;
+  std::string out;
+  for (std::size_t i = 0; i < text.size() && out.size() < kMost; ++i) {
+    auto byte = static_cast<unsigned char>(text[i]);
+    bool high = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;  // U+0080 to U+009F
+    if (high) byte = static_cast<unsigned char>(text[++i]);
+    if (high || (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += static_cast<char>(byte);
+  }
+  return out.size() < kMost ? out : out + " ...";
+}
+
 void print_error(const char* kind, const std::string& text) {
-  std::fprintf(stderr, "error (%s): %s\n", kind, text.c_str());
+  std::fprintf(stderr, "error (%s): %s\n", kind, printable(text).c_str());
 }
 
 struct Program {
