@@ -11,11 +11,11 @@ from pathlib import Path
 def ready(requirements):
     """An interpreter that has what `requirements` pins. The folder's name is the hash of the file and the Python."""
     key = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reprise" / "cohort" / key
+    cache = cache_folder() / key
     python = cache / "bin" / "python"
     if (cache / "complete").exists():
         return str(python)
-    print(f"making a Python environment in {cache} (a few minutes, about 6 GB with PyTorch's own libraries)", flush=True)
+    print(f"making a Python environment in {cache} (a few minutes, about 6 GB with the libraries that PyTorch brings)", flush=True)
     shutil.rmtree(cache, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(cache)], check=True)
     install = subprocess.run([str(python), "-m", "pip", "install", "-q", "-r", str(requirements)])
@@ -26,9 +26,15 @@ def ready(requirements):
     return str(python)
 
 
+def cache_folder():
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reprise" / "cohort"
+
+
 def quiet_environment():
+    """One thread a process; JAX keeps what it compiles, or most of its time would go into compiling it again."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1", "PYTHONWARNINGS": "ignore",
-            "PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "TORCH_LOGS": "-all",
+            "PYTHONDONTWRITEBYTECODE": "1", "JAX_COMPILATION_CACHE_DIR": str(cache_folder() / "compiled"),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3", "TORCH_LOGS": "-all",
             "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
 
 

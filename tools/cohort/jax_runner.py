@@ -15,7 +15,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from jax_ops import OPS, as_array
 from jax_state import Refs, Values
-from language import Frame, Unsupported, block_index, count_of, draw, test
+from language import Frame, Unsupported, block_index, count_of, draw, mentioned, statements, test
 
 MODES = ["jax_values", "jax_ref", "jax_ref_no_remat"]
 
@@ -383,27 +383,6 @@ def vjp_with_aux(run, leaves, arrays):
 
     outputs, pullback, (state, cells) = jax.vjp(function, leaves, arrays, has_aux=True)
     return outputs, pullback, (kept["objects"], state, {**kept["host"], **cells})
-
-
-def statements(program):
-    """All statements of a program, those in bodies too."""
-    todo = [*program["main"], *[s for seg in program.get("segments", {}).values() for s in seg["body"]]]
-    while todo:
-        s = todo.pop()
-        yield s
-        todo += [*s.get("body", []), *s.get("then", []), *s.get("else", [])]
-
-
-def mentioned(rest, program):
-    """All words in the statements that are still to come, and in the segments: names among them may be needed."""
-    words, todo = set(), [rest, program.get("segments", {})]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            words.add(item)
-        elif isinstance(item, (list, dict)):
-            todo += item if isinstance(item, list) else item.values()
-    return words
 
 
 def to_json(array):

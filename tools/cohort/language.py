@@ -104,6 +104,27 @@ def draw(spec, position, count):
     return out
 
 
+def statements(program):
+    """All statements of a program, those in bodies too."""
+    todo = [*program["main"], *[s for seg in program.get("segments", {}).values() for s in seg["body"]]]
+    while todo:
+        s = todo.pop()
+        yield s
+        todo += [*s.get("body", []), *s.get("then", []), *s.get("else", [])]
+
+
+def mentioned(rest, program):
+    """All words in the statements that are still to come, and in the segments: names among them may be needed."""
+    words, todo = set(), [rest, program.get("segments", {})]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            words.add(item)
+        elif isinstance(item, (list, dict)):
+            todo += item if isinstance(item, list) else item.values()
+    return words
+
+
 def first_line(error):
     text = str(error).strip().split("\n")[0]
     return f"{type(error).__name__}: {text}"[:300]

@@ -26,8 +26,9 @@ class Mode(NamedTuple):
     name: str
     framework: str
     about: str
-    patience: int = 1    # times the time limit
-    only: str = "*"      # names of the programs that it runs
+    patience: int = 1      # times the time limit
+    only: str = "*"        # names of the programs that it runs
+    by_name: bool = False  # runs only when --only names it
 
 
 MODES = {m.name: m for m in [
@@ -37,6 +38,8 @@ MODES = {m.name: m for m in [
     Mode("torch_selective", "PyTorch", "non-reentrant, saving matmuls and the values a segment asks to keep"),
     Mode("torch_snapshot", "PyTorch", "non-reentrant, all state copied at each call and put back for the replay, by hand"),
     Mode("torch_compiled", "PyTorch", "non-reentrant under torch.compile (aot_eager); hand-made programs only", 5, "c[0-9]*"),
+    Mode("torch_inductor", "PyTorch", "the same with the inductor backend; runs only when named (minutes a program)", 10,
+         "c[0-9]*", True),
     Mode("jax_values", "JAX", "state as values, jax.checkpoint"),
     Mode("jax_ref", "JAX", "state in external Refs of the default kind, jax.checkpoint"),
     Mode("jax_ref_no_remat", "JAX", "state in external Refs of kind no_grad_no_remat, jax.checkpoint"),

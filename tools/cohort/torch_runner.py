@@ -7,7 +7,7 @@ torch.utils.checkpoint, and `backward` is left to the engine. Modes:
   torch_reentrant     checkpoint(use_reentrant=True)
   torch_selective     non-reentrant, saving matmuls and the values that a segment asks to keep
   torch_snapshot      non-reentrant, with all state copied at each call and put back for the replay, by hand
-  torch_compiled      non-reentrant under torch.compile(backend="aot_eager")
+torch_compiled.py runs a program as generated source under torch.compile.
 """
 import functools
 
@@ -16,8 +16,6 @@ from torch.utils import checkpoint as ckpt
 
 from language import Frame, InjectedFailure, Instance, block_index, count_of, draw, test
 from torch_ops import OPS, as_tensor
-
-MODES = ["torch_eager", "torch_nonreentrant", "torch_reentrant", "torch_selective", "torch_snapshot", "torch_compiled"]
 
 
 class Cell:
@@ -103,7 +101,9 @@ class Machine:
 
     def rows(self, frame, region, count):
         rows = region["rows"]
-        index = torch.tensor(rows, dtype=torch.int64) if isinstance(rows, list) else self.operand(frame, rows)
+        if isinstance(rows, str):
+            rows = self.operand(frame, rows)
+        index = torch.tensor(rows, dtype=torch.int64) if isinstance(rows, list) else rows
         index = as_tensor(self, index).long().reshape(-1)
         return index % count if region.get("wrap") else index
 
@@ -139,17 +139,22 @@ class Machine:
         found = self.resolve(frame, s["of"])
         if not isinstance(found, torch.Tensor):
             found = found.tensor if isinstance(found, State) else as_tensor(self, self.cells[found.name])
-        frame.names[s["out"]] = self.region(found.detach(), s.get("region"), frame).clone()
+        frame.names[s["out"]] = self.copy_of(found, s.get("region"), frame)
+
+    def copy_of(self, tensor, region, frame=None):
+        return self.region(tensor.detach(), region, frame).clone()
 
     def write(self, frame, s):
         target, value, mode = self.resolve(frame, s["to"]), self.operand(frame, s["value"]), s.get("mode", "assign")
         if not isinstance(target, State):
             self.write_into(frame, target, value, mode, s.get("region"))
             return
+        self.write_state(frame, target.tensor, value, mode, s.get("region"), s.get("foreign"))
+
+    def write_state(self, frame, tensor, value, mode, region, foreign):
         value = value.detach() if isinstance(value, torch.Tensor) else value
         with torch.no_grad():
-            self.write_into(frame, target.tensor.data if s.get("foreign") else target.tensor, value, mode,
-                            s.get("region"))
+            self.write_into(frame, tensor.data if foreign else tensor, value, mode, region)
 
     def write_into(self, frame, target, value, mode, region):
         value = value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=target.dtype)
@@ -166,11 +171,13 @@ class Machine:
             part.add_(value) if mode == "add" else part.mul_(value)
 
     def draw(self, frame, s):
-        count, name = count_of(s["shape"]), s["stream"]
-        at = self.position(name)
+        frame.names[s["out"]] = self.next_numbers(s["stream"], s["shape"])
+
+    def next_numbers(self, name, shape):
+        at, count = self.position(name), count_of(shape)
         numbers = draw(self.p["streams"][name], at, count)
         self.move(name, at + count)
-        frame.names[s["out"]] = torch.tensor(numbers, dtype=self.dtype).reshape(s["shape"])
+        return torch.tensor(numbers, dtype=self.dtype).reshape(shape)
 
     def number(self, what):
         return self.cells[what] if isinstance(what, str) else what
@@ -252,8 +259,7 @@ class Machine:
             return functools.partial(ckpt.checkpoint, run, use_reentrant=False, context_fn=context)
         if self.mode == "torch_snapshot":
             return functools.partial(ckpt.checkpoint, self.put_back(run), use_reentrant=False)
-        plain = functools.partial(ckpt.checkpoint, run, use_reentrant=False)
-        return torch.compile(plain, backend="aot_eager") if self.mode == "torch_compiled" else plain
+        return functools.partial(ckpt.checkpoint, run, use_reentrant=False)
 
     def policy(self, ctx, op, *args, **kwargs):
         matmul = op in (torch.ops.aten.mm.default, torch.ops.aten.mv.default, torch.ops.aten.bmm.default)
@@ -345,4 +351,7 @@ def prepare():
 
 
 def run(program, mode):
+    if mode in ("torch_compiled", "torch_inductor"):
+        import torch_compiled
+        return torch_compiled.run(program, mode)
     return Machine(program, mode).run()

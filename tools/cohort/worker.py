@@ -21,6 +21,8 @@ def record(program, mode, result, seconds):
     said, detail = verdict.judge(program, result)
     line = {"id": f"{program['name']}@{mode}", "program": program["name"], "class": program["class"], "mode": mode,
             "verdict": said, "detail": detail, "seconds": round(seconds, 4)}
+    if "graphs" in result:
+        line["graphs"] = result["graphs"]
     return line | {key: result.get(key, {}) for key in VALUES}
 
 

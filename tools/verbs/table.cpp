@@ -18,6 +18,7 @@
   verb(export)              \
   verb(study)               \
   verb(report)              \
+  verb(cohort)              \
   verb(bench)               \
   verb(doctor)              \
   verb(completion)

@@ -1,0 +1,152 @@
+// `reprise cohort`: a small committed cohort is read and counted; files and records that are not what they should be are
+// refused with their place; the Python side's own checks run where Python has NumPy.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/support/program.h"
+#include "tests/support/user_error.h"
+#include "tools/cohort_view/cohort.h"
+#include "tools/cohort_view/sha256.h"
+
+namespace reprise::cohort {
+namespace {
+
+namespace fs = std::filesystem;
+using reprise::testing::user_error;
+
+fs::path small_cohort() { return fs::path(REPRISE_SOURCE_DIR) / "tests" / "tools" / "small_cohort"; }
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string hash_of(const std::string& text) {
+  return sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+/// A copy of the small cohort in which one mode's file is plain text, so that a test can change it.
+class ChangedCohort : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("cohort_" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::copy(small_cohort(), folder_);
+    Cohort cohort = read_cohort(folder_);
+    manifest_ = cohort.manifest;
+    for (const Record& record : cohort.modes[0].records) lines_.push_back(record.text);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// The error of reading the cohort with these lines in its first mode; the manifest knows their hash and number.
+  std::string error_with(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    Json& entry = manifest_["modes"][0];
+    entry["file"] = "plain.jsonl";
+    entry["sha256"] = hash_of(text);
+    entry["lines"] = lines.size();
+    std::ofstream(folder_ / "plain.jsonl", std::ios::binary) << text;
+    std::ofstream(folder_ / "manifest.json") << manifest_.dump();
+    return user_error([&] { read_cohort(folder_); });
+  }
+
+  std::vector<std::string> with_change(std::size_t line, const std::string& key, const Json& value) {
+    std::vector<std::string> lines = lines_;
+    Json json = Json::parse(lines[line]);
+    json[key] = value;
+    lines[line] = json.dump();
+    return lines;
+  }
+
+  fs::path folder_;
+  Json manifest_;
+  std::vector<std::string> lines_;
+};
+
+TEST(Sha256, GivesThePublishedHashes) {
+  EXPECT_EQ(hash_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(hash_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hash_of(std::string(1000, 'a')), "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3");
+  EXPECT_EQ(hash_of(std::string(56, 'b')), "a5fc6e203a4c2b657d0d153885932414b2ffc6a93f0f8bf8b3183315e5a7212c");
+}
+
+TEST(CohortView, CountsVerdictsOfTheSmallCohort) {
+  Cohort cohort = read_cohort(small_cohort());
+  Json counts = summary(cohort)["modes"];
+  // Known from the language: reading overwritten bytes under PyTorch's checkpoint is silently wrong, here never.
+  EXPECT_EQ(counts["torch_eager"]["verdicts"]["match"], 3);
+  EXPECT_EQ(counts["torch_nonreentrant"]["verdicts"]["silent"], 2);
+  EXPECT_EQ(counts["torch_nonreentrant"]["verdicts"]["state"], 1);
+  EXPECT_EQ(counts["reprise_region"]["verdicts"]["match"], 3);
+  EXPECT_EQ(counts["torch_nonreentrant"]["classes"]["C01"]["wrong"], 1);
+  EXPECT_NE(class_table(cohort).find("1/1"), std::string::npos);
+}
+
+TEST(CohortView, ListsWhereTwoModesDiffer) {
+  Cohort cohort = read_cohort(small_cohort());
+  std::string list = difference_list(cohort, "torch_eager", "torch_nonreentrant");
+  EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 3);
+  EXPECT_NE(list.find("c01_copy"), std::string::npos);
+  EXPECT_EQ(difference_list(cohort, "torch_eager", "reprise_region"), "");
+  EXPECT_NE(user_error([&] { difference_list(cohort, "torch_eager", "nothing"); }).find("torch_nonreentrant"),
+            std::string::npos);
+}
+
+TEST(CohortView, GivesProgramsBack) {
+  Cohort cohort = read_cohort(small_cohort());
+  EXPECT_EQ(read_program(cohort, "c01_copy")["format"], "reprise-conformance/1");
+  EXPECT_NE(user_error([&] { read_program(cohort, "c99"); }).find("c99"), std::string::npos);
+}
+
+TEST_F(ChangedCohort, AFlippedByteIsRefused) {
+  std::string file = manifest_["modes"][1]["file"];
+  std::string bytes = text_of(folder_ / file);
+  bytes[bytes.size() / 2] ^= 1;
+  std::ofstream(folder_ / file, std::ios::binary) << bytes;
+  std::string error = user_error([&] { read_cohort(folder_); });
+  EXPECT_NE(error.find(file), std::string::npos) << error;
+  EXPECT_NE(error.find("sha256"), std::string::npos) << error;
+}
+
+TEST_F(ChangedCohort, UnchangedLinesAreRead) { EXPECT_EQ(error_with(lines_), ""); }
+
+TEST_F(ChangedCohort, ABadLineIsNamed) {
+  std::vector<std::string> lines = lines_;
+  lines[1] = "{\"id\":";
+  EXPECT_NE(error_with(lines).find("plain.jsonl:2:"), std::string::npos);
+}
+
+TEST_F(ChangedCohort, AForeignRecordIsNamed) {
+  EXPECT_NE(error_with(with_change(2, "mode", "jax_ref")).find("plain.jsonl:3: expected mode"), std::string::npos);
+  EXPECT_NE(error_with(with_change(0, "id", "other@mode")).find("plain.jsonl:1:"), std::string::npos);
+  EXPECT_NE(error_with(with_change(0, "verdict", "fine")).find("verdict"), std::string::npos);
+  EXPECT_NE(error_with(with_change(0, "grads", nullptr)).find("grads"), std::string::npos);
+}
+
+TEST_F(ChangedCohort, ARecordTwiceOrTooFewAreRefused) {
+  std::vector<std::string> twice = lines_;
+  twice[2] = twice[0];
+  EXPECT_NE(error_with(twice).find("plain.jsonl:3:"), std::string::npos);
+  EXPECT_NE(error_with({lines_[0]}).find("records"), std::string::npos);
+}
+
+TEST(CohortRunner, OracleGeneratorAndVerdictsPassTheirOwnChecks) {
+  if (reprise::testing::run_shell("python3 -c 'import numpy' 2>/dev/null").code != 0)
+    GTEST_SKIP() << "python3 has no numpy";
+  const char* named = std::getenv("REPRISE_SHARED");
+  std::string shared = named ? named : std::string(REPRISE_SOURCE_DIR) + "/../shared";
+  if (!fs::exists(shared + "/conformance/public")) GTEST_SKIP() << "no conformance programs at " << shared;
+  std::string command = std::string(REPRISE_SOURCE_DIR) + "/tools/cohort/run --self-check --python python3 --public " +
+                        shared + "/conformance/public 2>&1";
+  reprise::testing::Outcome outcome = reprise::testing::run_shell(command);
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+}
+
+}  // namespace
+}  // namespace reprise::cohort

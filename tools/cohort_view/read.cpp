@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "core/error.h"
+#include "data/archive.h"
+#include "data/text_file.h"
+#include "tools/cohort_view/cohort.h"
+#include "tools/cohort_view/sha256.h"
+
+namespace reprise::cohort {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSchema = "reprise-cohort/1";
+constexpr std::int64_t kManifestLimit = 1 << 24;
+constexpr std::int64_t kFileLimit = std::int64_t{1} << 30;  // of one file, compressed or not
+constexpr const char* kValues[] = {"grads", "buffers", "streams", "cells"};
+
+template <class... Args>
+[[noreturn]] void refuse(const fs::path& file, std::int64_t line, fmt::format_string<Args...> format, Args&&... args) {
+  fail(ErrorKind::user, "{}:{}: {}", file.string(), line, fmt::format(format, std::forward<Args>(args)...));
+}
+
+std::string text_in(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+struct Lines {
+  fs::path file;
+  std::vector<std::string> lines;
+};
+
+/// The lines of the file that an entry of the manifest names, after its hash has been compared.
+Lines read_listed(const fs::path& folder, const Json& entry) {
+  fs::path manifest = folder / "manifest.json";
+  std::string name = text_in(entry, "file"), wanted = text_in(entry, "sha256");
+  if (name.empty() || name.find('/') != std::string::npos || wanted.size() != 64)
+    refuse(manifest, 1, "expected an entry with `file` and `sha256`, got {}", entry.dump());
+  Lines read{folder / name, {}};
+  std::string packed = read_text_file(read.file, "cohort", kFileLimit);
+  std::string got = sha256({reinterpret_cast<const std::uint8_t*>(packed.data()), packed.size()});
+  if (got != wanted) {
+    fail(ErrorKind::user, "{}: expected the file whose sha256 is {}, as the manifest says, got {}", read.file.string(),
+         wanted, got);
+  }
+  std::vector<std::uint8_t> bytes = read_bytes(read.file, kFileLimit);
+  std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (!rest.empty()) {
+    std::size_t end = rest.find('\n');
+    std::int64_t line = static_cast<std::int64_t>(read.lines.size()) + 1;
+    if (end == std::string_view::npos) refuse(read.file, line, "expected a line with its end, got a cut one");
+    read.lines.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  if (!entry.contains("lines") || entry["lines"] != read.lines.size()) {
+    refuse(read.file, static_cast<std::int64_t>(read.lines.size()), "expected {} lines, as the manifest says, got {}",
+           entry.value("lines", Json()).dump(), read.lines.size());
+  }
+  return read;
+}
+
+Record read_record(const std::string& text, const std::string& mode, const fs::path& file, std::int64_t line) {
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) refuse(file, line, "expected a record, an object of JSON on one line, got something else");
+  Record record{text_in(json, "id"),      text_in(json, "program"), text_in(json, "class"),
+                text_in(json, "verdict"), text_in(json, "detail"),  text};
+  if (text_in(json, "mode") != mode) refuse(file, line, "expected mode {}, got '{}'", mode, text_in(json, "mode"));
+  if (record.program.empty() || record.group.empty() || record.id != record.program + "@" + mode)
+    refuse(file, line, "expected `program`, `class` and the id PROGRAM@{}, got the id '{}'", mode, record.id);
+  const std::vector<std::string>& known = verdict_names();
+  if (std::find(known.begin(), known.end(), record.verdict) == known.end())
+    refuse(file, line, "expected a known verdict, got '{}'", record.verdict);
+  for (const char* key : kValues) {
+    if (!json.contains(key) || !json[key].is_object())
+      refuse(file, line, "expected an object `{}` of values, got none", key);
+  }
+  if (!json.contains("seconds") || !json["seconds"].is_number()) refuse(file, line, "expected `seconds`, a number");
+  return record;
+}
+
+Mode read_mode(const fs::path& folder, const Json& entry) {
+  Mode mode{text_in(entry, "mode"), text_in(entry, "framework"), text_in(entry, "about"), {}};
+  Lines read = read_listed(folder, entry);
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < read.lines.size(); ++i) {
+    std::int64_t line = static_cast<std::int64_t>(i) + 1;
+    mode.records.push_back(read_record(read.lines[i], mode.name, read.file, line));
+    if (!seen.insert(mode.records.back().id).second)
+      refuse(read.file, line, "expected an id of its own, got '{}' again", mode.records.back().id);
+  }
+  return mode;
+}
+
+fs::path folder_of(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return path.parent_path();
+  if (!fs::exists(path / "manifest.json", error) && fs::exists(path / "report" / "manifest.json", error))
+    return path / "report";
+  return path;
+}
+
+}  // namespace
+
+const std::vector<std::string>& verdict_names() {
+  static const std::vector<std::string> names = {"match", "reject_allowed", "reject_needless", "silent",
+                                                 "state", "unsupported",    "crash"};
+  return names;
+}
+
+bool is_right(const std::string& verdict) { return verdict == "match" || verdict == "reject_allowed"; }
+
+bool is_wrong(const std::string& verdict) { return !is_right(verdict) && verdict != "unsupported"; }
+
+Cohort read_cohort(const fs::path& path) {
+  Cohort cohort{folder_of(path), {}, {}};
+  fs::path file = cohort.folder / "manifest.json";
+  cohort.manifest = Json::parse(read_text_file(file, "cohort", kManifestLimit), nullptr, false);
+  if (!cohort.manifest.is_object() || text_in(cohort.manifest, "schema") != kSchema)
+    refuse(file, 1, "expected a manifest of schema {}, got something else", kSchema);
+  if (!cohort.manifest.contains("modes") || !cohort.manifest["modes"].is_array())
+    refuse(file, 1, "expected a list `modes`, got none");
+  std::size_t records = 0;
+  for (const Json& entry : cohort.manifest["modes"]) {
+    if (!entry.is_object()) refuse(file, 1, "expected modes that are objects, got {}", entry.dump());
+    cohort.modes.push_back(read_mode(cohort.folder, entry));
+    records += cohort.modes.back().records.size();
+  }
+  if (cohort.manifest.value("records", Json()) != records)
+    refuse(file, 1, "expected `records` to be {}, got {}", records, cohort.manifest.value("records", Json()).dump());
+  return cohort;
+}
+
+Json read_program(const Cohort& cohort, const std::string& name) {
+  Json entry = cohort.manifest.value("programs", Json::object());
+  if (!entry.is_object()) refuse(cohort.folder / "manifest.json", 1, "expected an object `programs`");
+  Lines read = read_listed(cohort.folder, entry);
+  for (std::size_t i = 0; i < read.lines.size(); ++i) {
+    Json json = Json::parse(read.lines[i], nullptr, false);
+    if (!json.is_object() || !json.contains("program"))
+      refuse(read.file, static_cast<std::int64_t>(i) + 1, "expected an object with `name` and `program`");
+    if (text_in(json, "name") == name) return json["program"];
+  }
+  fail(ErrorKind::user, "[cohort] expected the name of a program in {}, got '{}'", read.file.string(), name);
+}
+
+}  // namespace reprise::cohort
