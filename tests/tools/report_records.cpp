@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
+
+#include "tools/cohort_view/sha256.h"
 
 namespace reprise::testing {
 namespace {
@@ -258,13 +261,15 @@ std::string text_of(const fs::path& path) {
 fs::path study_of(const std::string& name, const std::vector<Json>& records) {
   fs::path folder = report_folder(name);
   write_text(folder / "records.jsonl", lines_of(records));
-  write_text(folder / "study.yaml", "type: sparse_write\nname: made_up\nseed: 7\n");
+  write_text(folder / "study.yaml",
+             "type: sparse_write\ntargets:\n  workload: row_memory\n  joint_to_whole: 0.8\n  joint_to_region: "
+             "0.92\nname: made_up\nseed: 7\n");
   for (const char* method : kMethods)
     write_text(folder / "extra" / (std::string(method) + ".json"), json_line(memory_of(method)) + "\n");
   return folder;
 }
 
-fs::path cohort_of(const std::string& name) {
+fs::path cohort_of(const std::string& name, const std::function<std::string(const std::string&)>& edit) {
   fs::path folder = report_folder(name);
   Json manifest = {{"schema", "reprise-cohort/1"},
                    {"command", "tools/cohort/run --seed 1"},
@@ -277,22 +282,31 @@ fs::path cohort_of(const std::string& name) {
                                 {"match", "match", "reject_allowed", "match"}};
   const char* names[2] = {"torch_nonreentrant", "reprise_region"};
   for (int m = 0; m < 2; ++m) {
-    std::string lines;
+    std::string lines, file = std::string(names[m]) + ".jsonl";
     for (int p = 0; p < 4; ++p) {
+      Json none = Json::object();
       lines += json_line({{"id", fmt::format("p{}@{}", p, names[m])},
                           {"program", fmt::format("p{}", p)},
                           {"class", p < 2 ? "C01" : "C05"},
                           {"mode", names[m]},
                           {"verdict", verdicts[m][p]},
-                          {"detail", ""}}) +
+                          {"detail", ""},
+                          {"seconds", 0.5},
+                          {"grads", none},
+                          {"buffers", none},
+                          {"streams", none},
+                          {"cells", none}}) +
                "\n";
     }
-    write_text(folder / (std::string(names[m]) + ".jsonl"), lines);
+    if (m == 1 && edit) lines = edit(lines);
+    write_text(folder / file, lines);
+    std::string hash = cohort::sha256({reinterpret_cast<const std::uint8_t*>(lines.data()), lines.size()});
     manifest["modes"].push_back({{"mode", names[m]},
                                  {"framework", m == 0 ? "PyTorch" : "Reprise"},
                                  {"about", "about it"},
-                                 {"file", std::string(names[m]) + ".jsonl"},
-                                 {"lines", 4}});
+                                 {"file", file},
+                                 {"sha256", hash},
+                                 {"lines", std::count(lines.begin(), lines.end(), '\n')}});
   }
   write_text(folder / "manifest.json", json_pretty(manifest));
   return folder;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,9 @@ void write_text(const std::filesystem::path& path, const std::string& text);
 std::string text_of(const std::filesystem::path& path);
 /// A folder with records.jsonl, study.yaml and extra/.
 std::filesystem::path study_of(const std::string& name, const std::vector<Json>& records);
-/// A folder as tools/cohort/run leaves it, with plain files: two modes, four programs of two classes.
-std::filesystem::path cohort_of(const std::string& name);
+/// A folder as tools/cohort/run leaves it, with plain files: two modes, four programs of two classes. `edit` may change
+/// the lines of the second mode before they get their hash.
+std::filesystem::path cohort_of(const std::string& name,
+                                const std::function<std::string(const std::string&)>& edit = {});
 
 }  // namespace reprise::testing

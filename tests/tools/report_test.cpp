@@ -123,6 +123,16 @@ TEST(Report, TargetsAreMetOrMissedByWhatIsSaid) {
   std::vector<Json> records = small_study();
   records[2] = process_of("row_memory", "both", "joint", 1, 0.75);
   EXPECT_PRED2(contains, to_markdown(make_report(study_of("met", records))), "Target at most 0.80: met.");
+  fs::path folder = study_of("targets", records);
+  auto with = [&](const std::string& settings) {
+    write_text(folder / "study.yaml", settings);
+    return to_markdown(make_report(folder));
+  };
+  std::string others =
+      with("seed: 1\ntargets:\n  workload: row_memory\n  joint_to_whole: 0.7\n  joint_to_region: 0.9\n");
+  EXPECT_PRED2(contains, others, "Target at most 0.70: MISSED by 0.0746.");  // sqrt(0.8 * 0.75) - 0.7
+  EXPECT_FALSE(
+      contains(with("targets:\n  workload: \"\"\n  joint_to_whole: 0.7\nmap:\n  workload: row_memory\n"), "Target"));
 }
 
 TEST(Report, DifferentBytesAreShouted) {
@@ -213,7 +223,7 @@ TEST(Report, MemoryOverAStepIsSummedAtItsPeak) {
       R"({"method": "joint", "budget_bytes": 2048, "categories": {"state": [1024, 1024, 0], "activations": [0, 512, 1024]}})");
   write_text(
       folder / "extra/b.json",
-      R"({"title": "m, batch 1, method whole", "memory": {"predicted": {"before": {"state": 64, "data": 0}, "delta": [64, -64], "category": ["state", "state"]}}})");
+      R"({"title": "m, batch 1, method whole, 3 segments marked", "memory": {"predicted": {"before": {"state": 64, "data": 0}, "delta": [64, -64], "category": ["state", "state"]}}})");
   Document document = make_report(folder);
   const Table& peaks = table_in(document, "Live bytes at the peak");
   EXPECT_EQ(cell(peaks, {"joint"}, "peak"), "1.50 KiB");

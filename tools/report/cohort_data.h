@@ -1,5 +1,5 @@
-// The records of a cohort: conformance programs run by several frameworks in several modes, one verdict each, as
-// `tools/cohort/run` leaves them: manifest.json, and one MODE.jsonl.xz for each mode. Read for the report.
+// How many programs of each class got which verdict in each mode of a cohort (tools/cohort_view reads and checks the
+// records). Used by the report.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,7 @@ struct Verdict {
 };
 const std::vector<Verdict>& verdicts();
 
-/// Errors (user): no cohort there; a bad record or manifest, with FILE:LINE; fewer or more records than the manifest
-/// says.
+/// Errors (user): as cohort::read_cohort.
 Cohort read_cohort(const std::filesystem::path& folder);
 bool is_cohort(const std::filesystem::path& path);
 

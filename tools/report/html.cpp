@@ -51,7 +51,9 @@ pre { overflow-x: auto; background: var(--stripe); padding: 10px 12px; font-size
   :root { --ink: #000; --soft: #333; --line: #aaa; --paper: #fff; --stripe: #fff; --mark: #eee; }
   body { max-width: none; padding: 0; font-size: 11pt; }
   nav { display: none; }
-  table { font-size: 8.5pt; }
+  table { font-size: 7.5pt; }
+  table.dense { font-size: 6.2pt; }
+  th, td { padding: 2px 5px 2px 0; }
   .wide { overflow: visible; }
   figure, tr { break-inside: avoid; }
   h2, h3, h4, p.caption { break-after: avoid; }

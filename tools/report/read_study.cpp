@@ -51,10 +51,12 @@ std::vector<double> numbers(const fs::path& path, const Json& list, const std::s
   return values;
 }
 
-/// "joint" of "dense_queue, batch 128, method joint".
+/// "joint" of "dense_queue, batch 128, method joint, 3 segments marked".
 std::string method_in(const std::string& title) {
   std::size_t at = title.rfind("method ");
-  return at == std::string::npos ? "" : title.substr(at + std::strlen("method "));
+  if (at == std::string::npos) return "";
+  at += std::strlen("method ");
+  return title.substr(at, std::min(title.find(',', at), title.size()) - at);
 }
 
 /// What `reprise explain --json` says under memory.predicted: a start and the changes, each of one category.

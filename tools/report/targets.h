@@ -1,4 +1,5 @@
-// What the measurements must show, as frozen before they were made. Used by the sections that compare methods.
+// What the measurements must show, as frozen before they were made: from the study's settings, else those of the study
+// of sparse writes. Used by the sections that compare methods.
 #pragma once
 
 #include <string>
@@ -12,6 +13,7 @@ struct Target {
   std::string paper;   // what the paper measured there, on an H100
 };
 
-const std::vector<Target>& targets();
+/// `settings`: study.yaml as it was resolved, or empty.
+std::vector<Target> targets_of(const std::string& settings);
 
 }  // namespace reprise::report

@@ -124,7 +124,8 @@ bool is_at(const Target& target, const Place& place) {
 }
 
 /// Ratios to one reference over all budgets where it was measured; nothing where it never was.
-std::optional<chart::Panel> ratio_panel(const std::vector<Place>& places, const std::string& reference) {
+std::optional<chart::Panel> ratio_panel(const std::vector<Place>& places, const std::string& reference,
+                                        const std::vector<Target>& targets) {
   std::vector<ForestPoint> points;
   std::set<std::string> seen;
   std::vector<chart::Rule> rules;
@@ -138,7 +139,7 @@ std::optional<chart::Panel> ratio_panel(const std::vector<Place>& places, const 
       points.push_back({method, budget_text(place), ratio.wall.geometric_mean, ratio.wall.bootstrap.low,
                         ratio.wall.bootstrap.high, static_cast<int>(at)});
     }
-    for (const Target& target : targets()) {
+    for (const Target& target : targets) {
       if (!is_at(target, place) || target.reference != reference) continue;
       rules.push_back({chart::Along::x, target.at_most,
                        fmt::format("target {:.2f}: {} at {}", target.at_most, target.method, target.budget)});
@@ -154,13 +155,14 @@ std::optional<chart::Panel> ratio_panel(const std::vector<Place>& places, const 
   return panel;
 }
 
-void draw_ratios(Document& document, const std::vector<Place>& places, const std::string& what) {
+void draw_ratios(Document& document, const std::vector<Place>& places, const std::string& what,
+                 const std::vector<Target>& targets) {
   chart::Chart picture;
   picture.title = "Paired ratios of step time, " + what;
   picture.subtitle = "geometric mean over blocks, one fresh process of each method a block; bars: 97.5 % intervals";
   picture.one_legend = true;
   for (const char* reference : {"retain+whole", "region"}) {
-    std::optional<chart::Panel> panel = ratio_panel(places, reference);
+    std::optional<chart::Panel> panel = ratio_panel(places, reference, targets);
     if (panel) picture.panels.push_back(std::move(*panel));
   }
   if (picture.panels.empty()) return;
@@ -224,8 +226,8 @@ void draw_times(Document& document, const std::vector<Place>& places, const std:
                   "join what the planner predicted for the same budgets.");
 }
 
-void add_target_findings(const std::vector<Place>& places, Findings& findings) {
-  for (const Target& target : targets()) {
+void add_target_findings(const std::vector<Place>& places, const std::vector<Target>& targets, Findings& findings) {
+  for (const Target& target : targets) {
     for (const Place& place : places) {
       if (!is_at(target, place)) continue;
       Ratio ratio = ratio_of(place, target.method, target.reference);
@@ -251,7 +253,8 @@ void add_workloads(Document& document, const Study& study, Findings& findings) {
   std::vector<Place> places = places_of(study, "process");
   if (places.empty()) return;
   document.heading(2, "Workloads");
-  add_target_findings(places, findings);
+  std::vector<Target> targets = targets_of(study.settings);
+  add_target_findings(places, targets, findings);
   std::vector<std::pair<std::string, std::string>> done;
   for (const Place& first : places) {
     std::pair<std::string, std::string> here(first.workload, first.granularity);
@@ -268,8 +271,8 @@ void add_workloads(Document& document, const Study& study, Findings& findings) {
     std::copy_if(same.begin(), same.end(), std::back_inserter(ladder), is_rung);
     std::vector<Place> budgets;
     std::remove_copy_if(same.begin(), same.end(), std::back_inserter(budgets), is_rung);
-    draw_ratios(document, budgets, what);
-    draw_ratios(document, ladder, what + ", ladder of budgets");
+    draw_ratios(document, budgets, what, targets);
+    draw_ratios(document, ladder, what + ", ladder of budgets", targets);
     add_ratios(document, same);
     draw_times(document, same, what);
     add_times(document, same);
