@@ -231,7 +231,8 @@ TEST(Report, MemoryOverAStepIsSummedAtItsPeak) {
   EXPECT_EQ(cell(peaks, {"whole"}, "peak"), "128 B");
   EXPECT_EQ(peaks.columns.size(), 5U);  // nothing was ever in `data`
   for (const char* bad :
-       {"[]", "{", R"({"method": "joint"})", R"({"method": "joint", "categories": {"a": [1, 2], "b": [1]}})",
+       {"[]", "{", R"({"method": "joint"})", R"({"method": "joint", "memory": {"predicted": 3}})",
+        R"({"method": "joint", "categories": {"a": [1, 2], "b": [1]}})",
         R"({"method": "joint", "categories": {"a": ["x"]}})",
         R"({"method": "joint", "memory": {"predicted": {"before": {}, "delta": [1], "category": ["state"]}}})"}) {
     write_text(folder / "extra/b.json", bad);

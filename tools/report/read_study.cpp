@@ -61,7 +61,9 @@ std::string method_in(const std::string& title) {
 
 /// What `reprise explain --json` says under memory.predicted: a start and the changes, each of one category.
 void add_changes(StepMemory& memory, const fs::path& path, const Json& timeline) {
+  if (!timeline.is_object()) refuse(path, "expected memory.predicted as an object, got something else");
   const Json before = timeline.value("before", Json::object()), names = timeline.value("category", Json::array());
+  if (!names.is_array()) refuse(path, "expected a list memory.predicted.category, got something else");
   std::vector<double> deltas = numbers(path, timeline.value("delta", Json()), "memory.predicted.delta");
   if (names.size() != deltas.size()) refuse(path, "expected as many categories as changes");
   for (const Json& name : names) {

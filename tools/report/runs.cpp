@@ -75,9 +75,8 @@ Agreement compare(const Json& run, const Json& reference) {
   const Json &a = run["epochs"], &b = reference["epochs"];
   agreement.epochs = static_cast<std::int64_t>(std::max(a.size(), b.size()));
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-    bool both = i < a.size() && i < b.size();
-    bool equal =
-        both && a[i].value("hash", Json()) == b[i].value("hash", Json()) && a[i].value("hash", Json()).is_object();
+    bool both = i < a.size() && i < b.size() && a[i].is_object() && b[i].is_object();
+    bool equal = both && a[i].contains("hash") && b[i].contains("hash") && a[i]["hash"] == b[i]["hash"];
     if (equal) ++agreement.equal;
     if (equal || agreement.first_difference > 0) continue;
     const Json& epoch = i < a.size() ? a[i] : b[i];
@@ -100,6 +99,7 @@ std::string cell_of(const Runs& runs, const std::string& method, std::int64_t se
   if (method == reference) return fmt::format("reference, {} epochs", (*run)["epochs"].size());
   if (reference.empty()) return "no reference";
   Agreement agreement = compare(*run, *run_at(runs, reference, seed));
+  if (agreement.epochs == 0) return "no epochs";
   bool differs = agreement.equal < agreement.epochs;
   std::string text = fmt::format("{} of {} equal", agreement.equal, agreement.epochs);
   if (differs) text += fmt::format(", differs from epoch {} on", agreement.first_difference);
