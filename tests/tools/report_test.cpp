@@ -264,6 +264,11 @@ TEST(Report, VerdictsOfACohortAreCounted) {
   EXPECT_EQ(cell(counts, {"reprise_region"}, "all"), "4");
   EXPECT_EQ(cell(table_in(document, "Verdicts by class"), {"C05"}, "torch_nonreentrant"), "1/1/0/0");
   EXPECT_EQ(figures_of(document), (std::vector<std::string>{"cohort-diverged", "cohort-match"}));
+  std::string text = to_markdown(document);
+  EXPECT_PRED2(contains, text,
+               "PyTorch: 4 records in 1 mode: 2 diverged: 1 with a silent wrong gradient, 1 with wrong state or "
+               "effects; 1 refused needlessly, 0 crashes.");
+  EXPECT_PRED2(contains, text, "Reprise: 4 records in 1 mode: no divergence; 0 refused needlessly");
 }
 
 }  // namespace

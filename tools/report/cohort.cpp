@@ -114,6 +114,35 @@ void add_classes(Document& document, const Cohort& cohort, const std::vector<std
   document.table(std::move(table));
 }
 
+/// One sentence for each framework, in the order of the modes.
+void add_findings(const Cohort& cohort, Findings& findings) {
+  std::vector<std::string> frameworks;
+  for (const CohortMode& mode : cohort.modes) {
+    if (std::find(frameworks.begin(), frameworks.end(), mode.framework) == frameworks.end())
+      frameworks.push_back(mode.framework);
+  }
+  for (const std::string& framework : frameworks) {
+    std::int64_t modes = 0, records = 0, silent = 0, state = 0, needless = 0, crash = 0;
+    for (const CohortMode& mode : cohort.modes) {
+      if (mode.framework != framework) continue;
+      ++modes;
+      records += mode.records;
+      silent += mode.of("silent");
+      state += mode.of("state");
+      needless += mode.of("reject_needless");
+      crash += mode.of("crash");
+    }
+    std::string diverged =
+        silent + state == 0
+            ? "no divergence"
+            : fmt::format("{} diverged: {} with a silent wrong gradient, {} with wrong state or effects",
+                          count_text(silent + state), count_text(silent), count_text(state));
+    findings.push_back(fmt::format("{}: {} in {}: {}; {} refused needlessly, {}.", framework,
+                                   counted(records, "record", "records"), counted(modes, "mode", "modes"), diverged,
+                                   count_text(needless), counted(crash, "crash", "crashes")));
+  }
+}
+
 }  // namespace
 
 void add_cohort(Document& document, const Cohort& cohort, Findings& findings) {
@@ -127,13 +156,7 @@ void add_cohort(Document& document, const Cohort& cohort, Findings& findings) {
     findings.push_back("The cohort is empty: there is no record.");
     return;
   }
-  for (const CohortMode& mode : cohort.modes) {
-    std::int64_t silent = mode.of("silent"), state = mode.of("state");
-    findings.push_back(
-        fmt::format("{} ({}): of {}, {} with a silent wrong gradient, {} with wrong state, {} refused needlessly.",
-                    mode.name, mode.framework, counted(mode.records, "program", "programs"), count_text(silent),
-                    count_text(state), count_text(mode.of("reject_needless"))));
-  }
+  add_findings(cohort, findings);
   add_counts(document, cohort);
   std::vector<std::string> classes = classes_of(cohort);
   draw(document, cohort, classes, "Divergences by class and mode", "cohort-diverged", {"silent", "state"},
