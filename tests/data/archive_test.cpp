@@ -124,6 +124,30 @@ TEST(ReadArchive, LinksAndPathsThatPointOutsideTouchNothing) {
   EXPECT_EQ(folder.names().size(), 2u);
 }
 
+TEST(ReadArchive, AMemberWithHolesIsRefused) {
+  TempFolder folder;
+  ::archive* a = archive_write_new();
+  archive_write_set_format_pax(a);
+  ASSERT_EQ(archive_write_open_filename(a, (folder / "a.tar").c_str()), ARCHIVE_OK);
+  ::archive_entry* entry = archive_entry_new();
+  archive_entry_set_pathname(entry, "train.bin");
+  archive_entry_set_filetype(entry, AE_IFREG);
+  archive_entry_set_size(entry, std::int64_t{1} << 31);
+  archive_entry_sparse_add_entry(entry, 0, 512);
+  archive_write_header(a, entry);
+  const Bytes bytes(512, 1);
+  archive_write_data(a, bytes.data(), bytes.size());
+  archive_entry_free(entry);
+  archive_write_close(a);
+  archive_write_free(a);
+  EXPECT_LT(std::filesystem::file_size(folder / "a.tar"), 100'000u);
+  expect_error(ErrorKind::user, {"train.bin", "holes"},
+               [&] { read_archive(folder / "a.tar", std::int64_t{1} << 32, everything); });
+  EXPECT_TRUE(read_archive(folder / "a.tar", std::int64_t{1} << 32, [](const std::string&, std::int64_t) {
+                return std::int64_t{0};
+              }).members.empty());
+}
+
 TEST(ReadArchive, RefusesWhatIsNoTarArchive) {
   TempFolder folder;
   write_text(folder / "page.tar.gz", "<html>404</html>");

@@ -81,6 +81,32 @@ TEST(Checkpoint, TheStateDecidesWhereTheTwoDiffer) {
   EXPECT_EQ(hash_tensors(t.list), hash);
 }
 
+TEST(Checkpoint, WhatAKillLeftUndoneBehindTheStateIsDoneByTheNextStart) {
+  ScratchFolder folder;
+  Tensors t;
+  save_checkpoint(folder.path(), 1, "m", t.list, {}, 5);
+  fs::copy_file(folder / "checkpoint-00000001.safetensors", folder / "old");
+  t.list[0].tensor.assign_doubles(std::vector<double>{9, 9, 9, 9, 9, 9});
+  save_checkpoint(folder.path(), 2, "m", t.list, {}, 5);
+  std::string newest = read_file(folder / "checkpoint-00000002.safetensors");
+  fs::rename(folder / "old", folder / "checkpoint.safetensors");
+  complete_checkpoint(folder.path(), read_state(folder.path()).value(), 1);
+  EXPECT_EQ(read_file(folder / "checkpoint.safetensors"), newest);
+  EXPECT_FALSE(fs::exists(folder / "checkpoint-00000001.safetensors"));
+  EXPECT_FALSE(fs::exists(folder / "state-00000001.json"));
+  EXPECT_FALSE(fs::exists(folder / "checkpoint.safetensors.partial"));
+  complete_checkpoint(folder.path(), read_state(folder.path()).value(), 1);
+  EXPECT_EQ(read_file(folder / "checkpoint.safetensors"), newest);
+}
+
+TEST(Checkpoint, AStateThatCannotBeReadIsNoRunWithoutOne) {
+  ScratchFolder folder;
+  fs::create_symlink("nowhere", folder / "state.json");
+  ErrorKind kind = ErrorKind::internal;
+  EXPECT_TRUE(contains(error_of([&] { read_state(folder.path()); }, &kind), "state.json: No such file"));
+  EXPECT_EQ(exit_code(kind), 2);
+}
+
 TEST(Checkpoint, DamageIsRefused) {
   ScratchFolder folder;
   Tensors t;
@@ -101,8 +127,13 @@ TEST(Checkpoint, DamageIsRefused) {
     EXPECT_EQ(exit_code(kind), 2);
   }
   write("checkpoint-00000001.safetensors", good);
+  Json text_for_number = Json::parse(good_state), negative = text_for_number, real = text_for_number;
+  text_for_number["evaluated_step"] = "one";
+  negative["step"] = -1;
+  real["threads"] = 1e300;
   for (const std::string& bad :
-       {std::string(), good_state.substr(0, good_state.size() / 2), std::string("[1]"), std::string("{}")}) {
+       {std::string(), good_state.substr(0, good_state.size() / 2), std::string("[1]"), std::string("{}"),
+        text_for_number.dump(), negative.dump(), real.dump(), std::string(100'000, '[')}) {
     write("state.json", bad);
     ErrorKind kind = ErrorKind::internal;
     EXPECT_NE(error_of([&] { read_state(folder.path()); }, &kind), "");
