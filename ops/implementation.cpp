@@ -18,8 +18,8 @@ const char* library_refusal(DType dtype) {
   return onednn::refusal();
 }
 
-// Measured on two kinds of processor: below these widths the transforms cost more than they save.
-std::int64_t winograd_channels() { return onednn::is_amd() ? 64 : 32; }
+// Measured on two kinds of processor: below this width the transforms cost more than they save.
+constexpr std::int64_t kWinogradChannels = 32;
 
 const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
   if (!onednn::has_avx512()) return "Winograd needs AVX-512";
@@ -27,10 +27,7 @@ const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
   if (g.stride != Pair(1) || g.dilation != Pair(1)) return "Winograd takes stride 1 and dilation 1 only";
   if (g.padding != Pair(1)) return "Winograd is used with padding 1 only";
   if (g.groups != 1) return "Winograd takes one group only";
-  if (std::min(g.in, g.out) < winograd_channels()) {
-    return onednn::is_amd() ? "Winograd pays from 64 channels on this processor"
-                            : "Winograd pays from 32 channels on this processor";
-  }
+  if (std::min(g.in, g.out) < kWinogradChannels) return "Winograd pays from 32 channels";
   if (g.in % 16 != 0 || g.out % 16 != 0) return "Winograd takes multiples of 16 channels";
   return onednn::conv_refusal(g, onednn::ConvAlgorithm::winograd, pass);
 }
