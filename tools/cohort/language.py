@@ -125,6 +125,6 @@ def mentioned(rest, program):
     return words
 
 
-def first_line(error):
-    text = str(error).strip().split("\n")[0]
-    return f"{type(error).__name__}: {text}"[:300]
+def on_one_line(error):
+    """What an error says, on one line and without its tail."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

@@ -32,7 +32,7 @@ def run_one(runner, program, mode):
     except language.Unsupported as error:
         return {"unsupported": str(error)}
     except Exception as error:  # whatever the framework says is a rejection
-        return {"error": language.first_line(error)}
+        return {"error": language.on_one_line(error)}
 
 
 def main():

@@ -9,7 +9,7 @@
 namespace reprise::cohort {
 namespace {
 
-constexpr std::size_t kColumn = 11;  // of tables with a column a mode
+constexpr std::size_t kColumn = 13;  // of tables with a column a mode
 
 std::int64_t count(const Mode& mode, const std::string& verdict) {
   return std::count_if(mode.records.begin(), mode.records.end(),
@@ -31,6 +31,16 @@ std::string heads(const Cohort& cohort, std::size_t first) {
     lower += fmt::format("{:>{}}", below, kColumn);
   }
   return upper + "\n" + lower + "\n";
+}
+
+/// Without blanks before line ends.
+std::string trimmed(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\n') out.erase(out.find_last_not_of(' ') + 1);
+    out += c;
+  }
+  return out;
 }
 
 std::map<std::string, std::string> verdicts_of(const Mode& mode) {
@@ -81,7 +91,7 @@ std::string verdict_table(const Cohort& cohort) {
     for (const std::string& verdict : verdict_names()) text += fmt::format("{:>{}}", count(mode, verdict), kColumn);
     text += fmt::format("{:>{}}\n", mode.records.size(), kColumn);
   }
-  return text;
+  return trimmed(text);
 }
 
 std::string class_table(const Cohort& cohort) {
@@ -100,7 +110,7 @@ std::string class_table(const Cohort& cohort) {
     }
     text += "\n";
   }
-  return text;
+  return trimmed(text);
 }
 
 std::string difference_table(const Cohort& cohort) {
@@ -119,7 +129,7 @@ std::string difference_table(const Cohort& cohort) {
     }
     text += "\n";
   }
-  return text;
+  return trimmed(text);
 }
 
 std::string difference_list(const Cohort& cohort, const std::string& first, const std::string& second) {
