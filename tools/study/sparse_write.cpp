@@ -3,13 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "models/train/make_plan.h"
 #include "models/train/trace_step.h"
 #include "recompute/explain.h"
 #include "recompute/planning/planner.h"
+#include "tools/bench/measure.h"
 #include "tools/study/measured_run.h"
 #include "tools/study/workload.h"
 
@@ -46,14 +46,16 @@ std::vector<Key> study_keys() {
   return keys;
 }
 
-/// Planning's first look at a workload: times and how long a process takes to begin.
+/// Planning's first look at a workload: its times, and what a process takes besides its steps. The profile is taken with
+/// everything replayed, so that replays are measured too.
 Json run_profile(const Json& work, const std::filesystem::path& folder) {
   Config config = load_config((folder / std::string(work.at("config"))).string());
-  auto start = std::chrono::steady_clock::now();
-  Profile profile = profile_of(config, "joint");
-  std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
-  double steps = static_cast<double>(config.get_int("recompute.profile_steps") + 2);
-  return {{"profile", to_json(profile)}, {"setup_s", std::max(0.0, all.count() - steps * static_cast<double>(profile.step_ns) * 1e-9)}};
+  Profile profile = profile_of(config, "region");
+  config.set("recompute.method", std::string("retain"), "the study");
+  double begin = bench::wall_seconds();
+  print_of(config);  // as reading a plan does
+  MeasuredRun run = measure_run(config, nullptr, 0, 1);
+  return {{"profile", to_json(profile)}, {"setup_s", bench::wall_seconds() - begin - run.wall_s.front()}};
 }
 
 class SparseWrite final : public StudyType {
@@ -94,9 +96,20 @@ class SparseWrite final : public StudyType {
 
   Analysis analyse(const Config& study, const std::vector<Record>& records) const override { return analyse_sparse_write(study, records); }
 
-  std::string fingerprints(const Config& study) const override {
-    check_gpu_sizes(study);
-    return fingerprint_section(study);
+  std::string fingerprints(const Config& study) const override { return fingerprint_section(study); }
+
+  std::string gpu_sizes(const Config& study) const override {
+    std::string text;
+    for (const auto& [name, overrides] : study.get_map("gpu.overrides")) {
+      std::int64_t peak = trace_step(gpu_config(study, name, overrides)).step.total_peak;
+      text += fmt::format("{}: a step holds {} ({} bytes) without recomputation\n", name, short_bytes(peak), peak);
+      double off = static_cast<double>(peak) / static_cast<double>(study.get_bytes("gpu.size").value_or(peak)) - 1;
+      if (std::abs(off) > 0.1) {
+        throw study.error_at_entry("gpu.overrides", name, "expected a step that holds about {} without recomputation, it holds {}",
+                                   short_bytes(*study.get_bytes("gpu.size")), short_bytes(peak));
+      }
+    }
+    return text;
   }
 
  private:
@@ -110,19 +123,6 @@ class SparseWrite final : public StudyType {
     Config config = workload_config(study, name, split_overrides(overrides));
     config.set("recompute.method", std::string("retain"), "the study");
     return config;
-  }
-
-  /// The sizes meant for a GPU are not run, but they are steps all the same, and of about the size they say. Recording one
-  /// takes seconds, so this is looked at when the study is frozen.
-  static void check_gpu_sizes(const Config& study) {
-    Bytes wanted = study.get_bytes("gpu.size");
-    for (const auto& [name, overrides] : study.get_map("gpu.overrides")) {
-      std::int64_t peak = trace_step(gpu_config(study, name, overrides)).step.total_peak;
-      if (wanted && std::abs(static_cast<double>(peak) / static_cast<double>(*wanted) - 1) > 0.1) {
-        throw study.error_at_entry("gpu.overrides", name, "expected a step that holds about {} without recomputation, it holds {}",
-                                   short_bytes(*wanted), short_bytes(peak));
-      }
-    }
   }
 };
 

@@ -155,7 +155,7 @@ std::vector<Task> map_tasks(const Workshop& workshop, std::int64_t order) {
 
 Json run_map_cell(const Json& work, const fs::path& folder) {
   Config config = load_config((folder / kMapFile).string(), words_of(work.at("overrides")));
-  RunPlanner planner(config, profile_of(config, "joint"));
+  RunPlanner planner(config, profile_of(config, "region"));
   Json smallest, seconds, peaks;
   std::int64_t least = 0;
   for (const char* method : {"retain+whole", "region"}) {  // joint may do what either does

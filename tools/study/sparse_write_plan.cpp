@@ -70,19 +70,26 @@ class SparseWritePlanner {
     setup_s_ = answer.at("setup_s");
     Profile profile = profile_from_json(profile_text, name);
     std::map<std::string, std::int64_t> budgets;
-    for (const std::string& granularity : study_.get_list("granularities")) {
+    for (const std::string& granularity : granularities()) {
       config.set("recompute.granularity", std::string(granularity), "the study");
       RunPlanner planner(config, profile);
       Json smallest = smallest_feasible(planner);
       about_["smallest_feasible"][name][granularity] = smallest;
-      // The budgets are those of granularity segment; the plans at node are made for the same bytes.
+      // The budgets are those of the first, segment; the plans at node are made for the same bytes.
       if (budgets.empty()) budgets = budgets_of(name, planner, smallest);
       for (const auto& [budget, bytes] : budgets) {
         bool ladder = budget.starts_with("ladder");
-        if (ladder && granularity != study_.get_list("granularities").front()) continue;
+        if (ladder && granularity != granularities().front()) continue;
         add_cell(planner, {name, budget, granularity, bytes, blocks_of(name, ladder, granularity), {}});
       }
     }
+  }
+
+  /// Segment first, since budgets follow from it.
+  Words granularities() const {
+    Words all = study_.get_list("granularities");
+    std::stable_partition(all.begin(), all.end(), [](const std::string& name) { return name == "segment"; });
+    return all;
   }
 
   Json smallest_feasible(RunPlanner& planner) const {

@@ -105,10 +105,12 @@ Interval bootstrap_interval(const std::vector<double>& ratios, std::uint64_t see
   double observed = mean(logs);
   std::vector<double> means(static_cast<std::size_t>(resamples));
   std::uint64_t position = 0;
+  PhiloxWords words{};
   for (double& resampled : means) {
     double sum = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      std::uint64_t word = philox_word(seed, kBootstrapStream, position++);
+    for (std::size_t i = 0; i < n; ++i, ++position) {
+      if (position % 4 == 0) words = philox_block(seed, kBootstrapStream, position / 4);
+      std::uint64_t word = words.w[position % 4];
       sum += logs[static_cast<std::size_t>(word * n >> 32)];
     }
     resampled = sum / static_cast<double>(n);

@@ -73,6 +73,9 @@ class StudyType {
   virtual Analysis analyse(const Config& study, const std::vector<Record>& records) const = 0;
   /// The lines to put under `fingerprints:` in the file, made anew.
   virtual std::string fingerprints(const Config& study) const = 0;
+  /// What the sizes meant for a GPU come to, recorded without being run; empty where the file has none. Errors (config): far
+  /// from what the file says.
+  virtual std::string gpu_sizes(const Config& /*study*/) const { return ""; }
 };
 
 struct RegisteredType {
