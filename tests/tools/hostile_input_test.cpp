@@ -254,7 +254,9 @@ TEST_F(HostileInput, NamesFromFilesDoNotReachTheTerminalAsCommands) {
 }
 
 TEST_F(HostileInput, ASecondProcessOnARunFolderIsRefused) {
-  test::write_text(folder_ / "long.yaml", std::string(kConfig).replace(std::string(kConfig).find("max_steps: 1"), 12, "max_steps: 0, log_every: 1"));
+  std::string endless = kConfig;
+  endless.replace(endless.find("max_steps: 1"), 12, "max_steps: 0, log_every: 1");
+  test::write_text(folder_ / "long.yaml", endless);
   std::string script = program_word() + " train " + word("long.yaml") + " --quiet train.epochs=1000000 run.dir=" + word("busy") +
                        " & first=$!\n" + "while ! [ -s " + word("busy/metrics.jsonl") + " ]; do sleep 0.05; done\n" +  //
                        program_word() + " train --resume " + word("busy") + " 2>&1; echo resume $? of $first\n" +      //
