@@ -89,7 +89,7 @@ inline std::vector<std::string> deterministic_lines(const fs::path& folder) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) {
     Json all = Json::parse(line), kept;
-    for (const char* key : {"step", "epoch", "loss", "accuracy", "knn", "lr"}) {
+    for (const char* key : {"step", "epoch", "loss", "accuracy", "knn", "lr", "hash"}) {
       if (all.contains(key)) kept[key] = all[key];
     }
     lines.push_back(json_line(kept));

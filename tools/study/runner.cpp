@@ -81,7 +81,7 @@ class Runner {
 
   int go() {
     type_->check(study_);
-    check_kinds();
+    check_kind();
     if (records_.cut_off() > 0) fmt::print(stderr, "{} bytes of an unfinished record were cut off\n", records_.cut_off());
     if (records_.records().empty()) begin();
     else resume();
@@ -148,17 +148,15 @@ class Runner {
   }
 
   /// Before anything is measured, where the type can tell.
-  void check_kinds() const {
+  void check_kind() const {
     std::set<std::string> known;
     for (const Task& task : type_->outline(study_)) known.insert(task.kind);
-    for (const std::string& kind : options_.kinds) {
-      if (known.empty() || known.contains(kind)) continue;
-      fail(ErrorKind::user, "[study] --kind expected one of {}, got '{}'", fmt::join(known, ", "), kind);
-    }
+    if (options_.kind.empty() || known.empty() || known.contains(options_.kind)) return;
+    fail(ErrorKind::user, "[study] --kind expected one of {}, got '{}'", fmt::join(known, ", "), options_.kind);
   }
 
   bool wanted(const Task& task) const {
-    return options_.kinds.empty() || std::find(options_.kinds.begin(), options_.kinds.end(), task.kind) != options_.kinds.end();
+    return options_.kind.empty() || options_.kind == task.kind;
   }
 
   std::string differing_line() const {

@@ -14,7 +14,7 @@ struct RunnerOptions {
   std::filesystem::path folder;
   bool retry_failed = false;  // tasks whose last record says failed are done again; the old record stays
   bool plan_only = false;     // stop before the first task
-  std::vector<std::string> kinds = {};  // do tasks of these kinds only; empty: all
+  std::string kind = {};      // do tasks of this kind only; empty: all
 };
 
 /// Returns an exit code: 0; 1 where a task failed or the analysis found what must not be; 130 where somebody asked to stop.

@@ -34,8 +34,8 @@ Exit codes: 0 done, 1 a process failed or methods disagree in their bytes, 2 a m
 struct Options {
   ConfigArguments arguments;
   std::string folder;
-  std::vector<std::string> kinds;
-  bool dry_run = false, retry_failed = false, plan_only = false, print_fingerprints = false, reference = false, job = false;
+  std::string kind;
+  bool dry_run = false, retry_failed = false, plan_only = false, print_fingerprints = false, print_gpu_sizes = false, reference = false, job = false;
 };
 
 int run(const Options& options) {
@@ -52,9 +52,13 @@ int run(const Options& options) {
     std::fputs(study::make_study_type(config.get_string("type"))->fingerprints(config).c_str(), stdout);
     return 0;
   }
+  if (options.print_gpu_sizes) {
+    std::fputs(study::make_study_type(config.get_string("type"))->gpu_sizes(config).c_str(), stdout);
+    return 0;
+  }
   if (options.dry_run) return study::list_tasks(config);
   std::filesystem::path folder = options.folder.empty() ? study::default_folder(config) : std::filesystem::path(options.folder);
-  return study::run_study(config, {folder, options.retry_failed, options.plan_only, options.kinds});
+  return study::run_study(config, {folder, options.retry_failed, options.plan_only, options.kind});
 }
 
 }  // namespace
@@ -65,10 +69,11 @@ Verb study_verb() {
             options->arguments.add_to(app);
             app.add_option("-o,--output", options->folder, "the study's folder (runs/study-NAME)").option_text("DIR");
             app.add_flag("--retry-failed", options->retry_failed, "do again what failed; the old records stay");
-            app.add_option("--kind", options->kinds, "do only what leaves records of this kind; may be given again").option_text("KIND");
+            app.add_option("--kind", options->kind, "do only what leaves records of this kind").option_text("KIND");
             app.add_flag("--dry-run", options->dry_run, "check FILE and list its tasks; nothing is measured");
             app.add_flag("--plan-only", options->plan_only, "stop before the first process");
             app.add_flag("--print-fingerprints", options->print_fingerprints, "print the section `fingerprints` of FILE, made anew");
+            app.add_flag("--print-gpu-sizes", options->print_gpu_sizes, "print what steps of the sizes under `gpu` of FILE hold; they are not run");
             app.add_flag("--reference", options->reference, "explain every key of a study file");
             app.add_flag("--job", options->job, "what a fresh process is started with").hidden();
             return [options] { return run(*options); };
