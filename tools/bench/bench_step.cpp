@@ -1,4 +1,4 @@
-// Whole steps of the dense-queue model, without recompute and with every block replayed: time, processor time, memory.
+// Whole steps of the dense-queue model, without recompute and with every residual block replayed: time, processor time, memory.
 #include <fmt/format.h>
 
 #include "core/error.h"
@@ -90,9 +90,11 @@ void add_rows(Report& report, const std::string& name, const Figures& ours, cons
 
 Json step_memory(const BenchOptions& options, const std::string& method) {
   wake();
+  bool plain = method == "plain";
+  std::string segments = plain ? "none" : residual_blocks(options);
   double before = status_mib("VmRSS");
   reset_high_water();
-  StepRun run(step_config(options, method == "plain" ? "retain" : method, method == "plain" ? "none" : "blocks"));
+  StepRun run(step_config(options, plain ? "retain" : method, segments));
   double built = status_mib("VmRSS");
   run.step();
   double live = static_cast<double>(run.peak_of_a_step()) / kMib;
@@ -108,7 +110,7 @@ Report bench_step(const BenchOptions& options) {
   Report report(fmt::format("step: dense queue, preset {}, batch {}", options.preset, options.batch_or_preset()),
                 header_of(options, rounds, nullptr));
   StepRun plain(step_config(options, "retain", "none"));
-  StepRun replayed(step_config(options, "whole", "blocks"));
+  StepRun replayed(step_config(options, "whole", residual_blocks(options)));
   plain.step();
   replayed.step();
   Figures ours_plain, ours_replayed, peer_plain, peer_replayed;
@@ -123,7 +125,7 @@ Report bench_step(const BenchOptions& options) {
   std::string time =
       small ? (avx512 ? "0.65 of channels-last" : "0.80 of channels-last") : "0.55 of channels-last (AVX-512)";
   add_rows(report, "without recompute", ours_plain, peer_plain, time, small ? "0.80 of the peer" : "");
-  add_rows(report, "every block replayed", ours_replayed, peer_replayed, "", "");
+  add_rows(report, "every residual block replayed", ours_replayed, peer_replayed, "", "");
   report.add({.what = "replayed / without, CPU",
               .unit = "x",
               .ours = ratios(ours_replayed.cpu, ours_plain.cpu),

@@ -13,6 +13,15 @@ Config step_config(const BenchOptions& options, const std::string& method, const
        "train.lr=0.01", fmt::format("recompute.method={}", method), fmt::format("recompute.segments={}", segments)});
 }
 
+std::string residual_blocks(const BenchOptions& options) {
+  std::string list;
+  SegmentNames names = make_model(step_config(options, "retain", "none"))->segment_names();
+  for (const std::string& name : names.blocks) {
+    if (name.starts_with("layer")) list += (list.empty() ? "" : ",") + name;
+  }
+  return "[" + list + "]";
+}
+
 void fill_normal(const Tensor& tensor, std::uint64_t seed) {
   std::span<float> values = tensor.host_write<float>("bench");
   for (std::size_t i = 0; i < values.size(); i += 2) {

@@ -12,8 +12,12 @@
 
 namespace reprise::bench {
 
-/// The dense-queue model; `segments` as recompute.segments ("none", "blocks").
+/// The dense-queue model; `segments` as recompute.segments ("none", "blocks", or what residual_blocks() gives).
 Config step_config(const BenchOptions& options, const std::string& method, const std::string& segments);
+
+/// The encoder's residual blocks as recompute.segments: what the peer's script checkpoints, which "blocks" exceeds by
+/// stem and head.
+std::string residual_blocks(const BenchOptions& options);
 
 class StepRun {
  public:
