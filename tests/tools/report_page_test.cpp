@@ -2,6 +2,7 @@
 // no record is refused with its line.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <regex>
 #include <set>
@@ -176,6 +177,30 @@ TEST(ReportVerb, ReadsACompressedFileOfRecords) {
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_PRED2(contains, text_of(folder / "out/made_up.md"), "# Study made_up");
   EXPECT_EQ(testing::reprise("report " + shell_word(file.string())).code, 2);  // no place for the report
+}
+
+TEST(ReportVerb, TracesMemoryUnderThePlansOfAStudy) {
+  fs::path folder = report_folder("traced");
+  std::string study = std::string(REPRISE_SOURCE_DIR) + "/configs/studies/sparse_write_small.yaml";
+  Outcome outcome = testing::reprise("study " + shell_word(study) + " -o " + shell_word(folder.string()));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  outcome = testing::reprise("report --memory " + shell_word(folder.string()));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_TRUE(fs::exists(folder / "extra/row_memory.joint.json"));
+  std::string text = text_of(folder / "report/report.md");
+  EXPECT_PRED2(contains, text, "](report.memory-row-memory.svg)");
+  // The step that was traced is the one whose peak the plan predicts.
+  Json plan = Json::parse(text_of(folder / "plans/row_memory.both.segment.joint.json"));
+  Json memory = Json::parse(text_of(folder / "extra/row_memory.joint.json"))["memory"]["predicted"];
+  std::int64_t live = 0, peak = 0;
+  for (const Json& bytes : memory["before"]) live += bytes.get<std::int64_t>();
+  for (const Json& delta : memory["delta"]) peak = std::max(peak, live += delta.get<std::int64_t>());
+  EXPECT_EQ(peak, plan["predicted_peak"].get<std::int64_t>());
+  // Without workloads and plans there is nothing to trace.
+  EXPECT_EQ(
+      testing::reprise("report --memory " + shell_word(study_of("untraced", {record_of("study", "study")}).string()))
+          .code,
+      2);
 }
 
 TEST(ReportVerb, AMistakeHasItsExitCodeAndItsPlace) {

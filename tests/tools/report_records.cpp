@@ -224,7 +224,7 @@ Json memory_of(const std::string& method) {
     activations.push_back(static_cast<std::int64_t>(kMiB * (kept * 8 * up + (i % 7))));
     workspace.push_back(static_cast<std::int64_t>(i % 11 == 0 ? 4 * kMiB : 0));
   }
-  return {{"title", "row_memory at both"},
+  return {{"workload", "row_memory"},
           {"method", method},
           {"budget_bytes", static_cast<std::int64_t>(64 * kMiB)},
           {"categories",

@@ -220,7 +220,7 @@ TEST(Report, MemoryOverAStepIsSummedAtItsPeak) {
   fs::remove_all(folder / "extra");
   write_text(
       folder / "extra/a.json",
-      R"({"method": "joint", "budget_bytes": 2048, "categories": {"state": [1024, 1024, 0], "activations": [0, 512, 1024]}})");
+      R"({"workload": "m", "method": "joint", "budget_bytes": 2048, "categories": {"state": [1024, 1024, 0], "activations": [0, 512, 1024]}})");
   write_text(
       folder / "extra/b.json",
       R"({"title": "m, batch 1, method whole, 3 segments marked", "memory": {"predicted": {"before": {"state": 64, "data": 0}, "delta": [64, -64], "category": ["state", "state"]}}})");

@@ -70,7 +70,7 @@ chart::Panel panel_of(const StepMemory& memory, const std::vector<std::string>& 
     chart::Series& series = panel.series.emplace_back();
     series.kind = chart::SeriesKind::step_area;
     series.name = categories[slot];
-    series.slot = static_cast<int>(slot);
+    series.slot = rank_of(categories[slot]);  // the same colour in every picture
     for (std::size_t i = 0; i < length; ++i) {
       series.x.push_back(length > 1 ? 100.0 * static_cast<double>(i) / static_cast<double>(length - 1) : 0);
       series.y.push_back(found == memory.categories.end() ? 0 : found->second[i]);
@@ -100,31 +100,42 @@ void add_table(Document& document, const std::vector<const StepMemory*>& all,
   document.table(std::move(table));
 }
 
-}  // namespace
-
-void add_memory(Document& document, const Study& study, Findings&) {
-  std::vector<const StepMemory*> all;
-  for (const StepMemory& memory : study.memory) {
-    if (!memory.categories.empty()) all.push_back(&memory);
-  }
-  if (all.empty()) return;
+void add_workload(Document& document, std::vector<const StepMemory*> all, const std::string& workload) {
   std::stable_sort(all.begin(), all.end(),
                    [](const StepMemory* a, const StepMemory* b) { return slot_of(a->method) < slot_of(b->method); });
   double high = 0;
   for (const StepMemory* memory : all) high = std::max({high, peak_of(*memory), memory->budget});
   std::vector<std::string> categories = categories_of(all);
   chart::Chart picture;
-  picture.title = "Memory over one step";
+  picture.title = "Memory over one step, " + workload;
   picture.subtitle = "live bytes by category, one picture for each method, all at one scale";
   picture.columns = 2;
   picture.one_legend = true;
   for (const StepMemory* memory : all) picture.panels.push_back(panel_of(*memory, categories, high * 1.04));
-  document.heading(2, "Memory over a step");
+  document.heading(3, workload);
   document.figure(
-      "memory", chart::to_svg(picture),
+      file_name("memory " + workload), chart::to_svg(picture),
       "Live bytes over one training step, stacked by category. Forward is the rise, backward the fall; preserved "
-      "bytes are what later replays and backward formulas are owed.");
+      "bytes are what later replays and backward formulas are owed. A picture without a budget is of a method "
+      "that has no plan at the budget of the others.");
   add_table(document, all, categories);
+}
+
+}  // namespace
+
+void add_memory(Document& document, const Study& study, Findings&) {
+  std::vector<std::string> done;
+  for (const StepMemory& first : study.memory) {
+    if (std::find(done.begin(), done.end(), first.workload) != done.end()) continue;
+    std::vector<const StepMemory*> same;
+    for (const StepMemory& memory : study.memory) {
+      if (memory.workload == first.workload && !memory.categories.empty()) same.push_back(&memory);
+    }
+    if (same.empty()) continue;
+    if (done.empty()) document.heading(2, "Memory over a step");
+    done.push_back(first.workload);
+    add_workload(document, same, first.workload.empty() ? "one workload" : first.workload);
+  }
 }
 
 }  // namespace reprise::report

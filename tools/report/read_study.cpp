@@ -81,9 +81,11 @@ StepMemory read_memory(const fs::path& path) {
   Json json = Json::parse(text_of(path), nullptr, false);
   if (!json.is_object()) refuse(path, "expected memory over a step as a JSON object, got something else");
   StepMemory memory;
-  memory.title = text_in(json, "title");
+  std::string title = text_in(json, "title");
+  memory.workload = text_in(json, "workload");
+  if (memory.workload.empty()) memory.workload = title.substr(0, title.find(','));
   memory.method = text_in(json, "method");
-  if (memory.method.empty()) memory.method = method_in(memory.title);
+  if (memory.method.empty()) memory.method = method_in(title);
   double budget = number_in(json, "budget_bytes");
   if (json.contains("budget") && json["budget"].is_object()) budget = number_in(json["budget"], "bytes");
   if (budget > 0) memory.budget = budget;

@@ -18,7 +18,7 @@ namespace reprise::report {
 
 /// Memory over one step of one method (configs/studies/RECORDS.md).
 struct StepMemory {
-  std::string title, method;
+  std::string workload, method;
   double budget = 0;                                                    // bytes; 0: none
   std::vector<std::pair<std::string, std::vector<double>>> categories;  // bytes at each moment, all of one length
 };

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "tools/cli/verb.h"
+#include "tools/report/trace_memory.h"
 
 namespace reprise {
 namespace {
@@ -23,12 +24,16 @@ report is one page, report.html, which needs nothing beside it, and report.md wi
 STUDY/report unless -o says otherwise. A file of records needs -o, and its own name takes the place of "report". The same
 records give the same bytes.
 
+--memory first writes memory over one step of each method into STUDY/extra where it is not there yet: dry steps under the
+plans of the study, seconds in all.
+
 Examples:
-  reprise report runs/sparse_write
+  reprise report runs/sparse_write --memory
   reprise report configs/studies/records/sparse_write.jsonl.xz -o reports)";
 
 struct Options {
   std::string study, output;
+  bool memory = false;
 };
 
 /// "sparse_write" of "records/sparse_write.jsonl.xz".
@@ -44,6 +49,7 @@ int run(const Options& options) {
   if (!folder && fs::exists(path, error) && options.output.empty()) {
     fail(ErrorKind::user, "[report] expected -o FOLDER with a file of records, so that the report has a place");
   }
+  if (options.memory) report::trace_memory(path);
   report::Document document = report::make_report(path);
   fs::path target = options.output.empty() ? path / "report" : fs::path(options.output);
   for (const fs::path& written : report::write_report(document, target, folder ? "report" : name_of(path))) {
@@ -61,6 +67,7 @@ Verb report_verb() {
                 .option_text("STUDY")
                 .required();
             app.add_option("-o,--output", options->output, "folder of the report (STUDY/report)").option_text("FOLDER");
+            app.add_flag("--memory", options->memory, "first trace memory over a step into STUDY/extra");
             return [options] { return run(*options); };
           }};
 }

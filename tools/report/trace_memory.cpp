@@ -1,0 +1,111 @@
+#include "tools/report/trace_memory.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "core/error.h"
+#include "data/atomic_file.h"
+#include "data/text_file.h"
+#include "models/config/config.h"
+#include "models/run/json_text.h"
+#include "models/train/make_plan.h"
+#include "models/train/step_timeline.h"
+#include "models/train/trace_step.h"
+#include "recompute/planning/plan.h"
+
+namespace reprise::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMethods[] = {"retain",        "whole",        "region", "retain+whole",
+                                    "retain+region", "whole+region", "joint"};
+
+/// The plan of the method at the budget that all methods are compared at; empty where there is none.
+fs::path plan_of(const fs::path& study, const std::string& workload, const std::string& method) {
+  std::error_code error;
+  for (const char* place : {".both.segment.", "."}) {
+    fs::path file = study / "plans" / (workload + place + method + ".json");
+    if (fs::is_regular_file(file, error)) return file;
+  }
+  return {};
+}
+
+bool is_fixed(const std::string& method) { return method == "retain" || method == "whole" || method == "region"; }
+
+Json timeline_json(const StepTimeline& timeline) {
+  Json before = Json::object(), delta = Json::array(), category = Json::array();
+  for (int c = 0; c < kCategoryCount; ++c) {
+    before[to_string(static_cast<Category>(c))] = timeline.before[static_cast<std::size_t>(c)];
+  }
+  for (const MeterEvent& event : timeline.events) {
+    delta.push_back(event.delta);
+    category.push_back(to_string(event.category));
+  }
+  return {{"before", before}, {"delta", delta}, {"category", category}};
+}
+
+/// What extra/ holds of one method; nothing for one that needs a plan and has none.
+std::optional<Json> memory_of(const fs::path& study, const std::string& workload, const std::string& method) {
+  fs::path plan = plan_of(study, workload, method);
+  if (plan.empty() && !is_fixed(method)) return std::nullopt;
+  Config config = load_config((study / "workloads" / (workload + ".yaml")).string());
+  config.set("recompute.method", method, "the report");
+  config.set("recompute.granularity", std::string("segment"), "the report");
+  TraceOptions options;
+  std::int64_t budget = 0;
+  if (!plan.empty()) {
+    constexpr std::int64_t kMostBytes = 1 << 30;
+    options.plan =
+        std::make_shared<const Plan>(plan_from_json(read_text_file(plan, "report", kMostBytes), plan.string()));
+    budget = options.plan->budget;
+  }
+  StepRecorder recorder;
+  StepTimeline timeline;
+  options.begin = [&](Tape& tape) { recorder.begin(tape); };
+  options.end = [&] { timeline = recorder.end(); };
+  TracedStep traced = trace_step(config, options);
+  return Json{{"title", step_title(config, traced)},
+              {"workload", workload},
+              {"method", method},
+              {"budget_bytes", budget > 0 ? Json(budget) : Json()},
+              {"memory", {{"predicted", timeline_json(timeline)}}}};
+}
+
+std::vector<std::string> workloads_of(const fs::path& study) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(study / "workloads", error)) {
+    std::string name = entry.path().stem().string();
+    if (entry.path().extension() == ".yaml" && name != "map")
+      names.push_back(name);  // cells of a map have sizes of their own
+  }
+  std::sort(names.begin(), names.end());
+  if (names.empty()) {
+    fail(ErrorKind::user, "[report] --memory: expected the folder of a study with its workloads/ and plans/, got {}",
+         study.string());
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<fs::path> trace_memory(const fs::path& study) {
+  std::vector<fs::path> written;
+  std::vector<std::string> workloads = workloads_of(study);
+  fs::create_directories(study / "extra");
+  for (const std::string& workload : workloads) {
+    for (const char* method : kMethods) {
+      fs::path file = study / "extra" / (workload + "." + method + ".json");
+      if (fs::exists(file)) continue;
+      std::optional<Json> memory = memory_of(study, workload, method);
+      if (!memory) continue;
+      write_file_atomically(file, json_line(*memory) + "\n");
+      written.push_back(file);
+    }
+  }
+  return written;
+}
+
+}  // namespace reprise::report
