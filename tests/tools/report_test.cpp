@@ -166,6 +166,7 @@ TEST(Report, ARunThatDiffersAndAControlThatDoesNotAreShouted) {
   std::vector<Json> records = everything();
   for (Json& record : records) {
     if (record["id"] == "run/shift/region/2") record["epochs"][3]["hash"]["predictions"] = "0";
+    if (record["kind"] == "run") record["hash"] = {{"predictions", record["id"] == "run/shift/joint/3" ? "1" : "2"}};
     if (record["id"] == "run/ring/unchecked/1") record["epochs"] = Json::array();
     if (record["id"] == "run/shift/unchecked/1") {
       for (const Json& other : records) {
@@ -176,7 +177,9 @@ TEST(Report, ARunThatDiffersAndAControlThatDoesNotAreShouted) {
   Document document = make_report(study_of("differs", records));
   EXPECT_EQ(cell(table_in(document, "Epochs after which parameters"), {"region"}, "seed 2"),
             "3 of 4 equal, differs from epoch 4 on");
-  EXPECT_EQ(table_in(document, "Epochs after which parameters").marked.size(), 1U);
+  EXPECT_EQ(cell(table_in(document, "Epochs after which parameters"), {"joint"}, "seed 3"),
+            "4 of 4 equal, differs at the end");
+  EXPECT_EQ(table_in(document, "Epochs after which parameters").marked.size(), 2U);
   std::string text = to_markdown(document);
   EXPECT_PRED2(contains, text, "NOT all byte-equal");
   EXPECT_PRED2(contains, text, "does NOT differ, although it must");

@@ -67,13 +67,16 @@ std::string reference_of(const Runs& runs, std::int64_t seed) {
 
 struct Agreement {
   std::int64_t equal = 0, epochs = 0, first_difference = 0;  // epoch; 0: none
+  bool end_equal = true;                                     // the hashes of the whole run, where both have them
+  bool all() const { return equal == epochs && end_equal; }
 };
 
-/// Epochs in which parameters, state and predictions of both runs have equal hashes.
+/// Epochs in which parameters, state and predictions of both runs have equal hashes, and the same for the end.
 Agreement compare(const Json& run, const Json& reference) {
   Agreement agreement;
   const Json &a = run["epochs"], &b = reference["epochs"];
   agreement.epochs = static_cast<std::int64_t>(std::max(a.size(), b.size()));
+  agreement.end_equal = !run.contains("hash") || !reference.contains("hash") || run["hash"] == reference["hash"];
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
     bool both = i < a.size() && i < b.size() && a[i].is_object() && b[i].is_object();
     bool equal = both && a[i].contains("hash") && b[i].contains("hash") && a[i]["hash"] == b[i]["hash"];
@@ -87,8 +90,8 @@ Agreement compare(const Json& run, const Json& reference) {
 }
 
 struct Equality {
-  bool all_equal = true;
-  std::int64_t compared = 0;
+  std::int64_t compared = 0, differing = 0;  // runs
+  bool all_equal() const { return differing == 0; }
   std::string unchecked;  // what is said about it; empty: not run
 };
 
@@ -100,16 +103,18 @@ std::string cell_of(const Runs& runs, const std::string& method, std::int64_t se
   if (reference.empty()) return "no reference";
   Agreement agreement = compare(*run, *run_at(runs, reference, seed));
   if (agreement.epochs == 0) return "no epochs";
-  bool differs = agreement.equal < agreement.epochs;
+  bool differs = !agreement.all();
+  std::string since = agreement.first_difference > 0
+                          ? fmt::format("differs from epoch {} on", agreement.first_difference)
+                          : "differs at the end";
   std::string text = fmt::format("{} of {} equal", agreement.equal, agreement.epochs);
-  if (differs) text += fmt::format(", differs from epoch {} on", agreement.first_difference);
+  if (differs) text += ", " + since;
   if (method == "unchecked") {
-    equality.unchecked = differs ? fmt::format("The control `unchecked` differs from epoch {} on, as it must.",
-                                               agreement.first_difference)
+    equality.unchecked = differs ? "The control `unchecked` " + since + ", as it must."
                                  : "The control `unchecked` does NOT differ, although it must.";
   } else {
     ++equality.compared;
-    equality.all_equal = equality.all_equal && !differs;
+    equality.differing += differs ? 1 : 0;
   }
   return text;
 }
@@ -123,10 +128,10 @@ Equality add_equality(Document& document, const Runs& runs) {
   Equality equality;
   for (std::int64_t seed : runs.seeds) table.columns.push_back({fmt::format("seed {}", seed)});
   for (const std::string& method : runs.methods) {
-    bool before = equality.all_equal;
+    std::int64_t before = equality.differing;
     std::vector<std::string> row{method == "unchecked" ? "unchecked (must differ)" : method};
     for (std::int64_t seed : runs.seeds) row.push_back(cell_of(runs, method, seed, equality));
-    if (before && !equality.all_equal) table.marked.push_back(table.rows.size());
+    if (equality.differing > before) table.marked.push_back(table.rows.size());
     table.rows.push_back(std::move(row));
   }
   document.table(std::move(table));
@@ -319,8 +324,8 @@ void add_runs(Document& document, const Study& study, Findings& findings) {
     } else {
       text += fmt::format("{} compared with the reference of their seed, epoch by epoch: {}",
                           counted(equality.compared, "run", "runs"),
-                          equality.all_equal ? "all byte-equal (parameters, state, test predictions)."
-                                             : "NOT all byte-equal; see the table.");
+                          equality.all_equal() ? "all byte-equal (parameters, state, test predictions)."
+                                               : "NOT all byte-equal; see the table.");
     }
     if (!equality.unchecked.empty()) text += " " + equality.unchecked;
     text += joint_text(runs);

@@ -15,17 +15,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
-    R"(Makes a report of the records that STUDY holds: what was run and on what, failures, tables, and pictures of ratios with
-intervals, step time against memory, the map, memory over a step, time by seed, equal bytes, and verdicts of programs. What
-the records do not tell is left out; no record is.
+    R"(Makes a report of the records that STUDY holds: what was run and on what, failures, tables, and pictures of ratios
+with intervals, step time against memory, the map, memory over a step, time by seed, equal bytes, and verdicts of
+programs. What the records do not tell is left out; no record is.
 
-STUDY is the folder of `reprise study`, the report folder of tools/cohort/run, or a file of records (.jsonl, .jsonl.xz). The
-report is one page, report.html, which needs nothing beside it, and report.md with its pictures as report.NAME.svg; in
-STUDY/report unless -o says otherwise. A file of records needs -o, and its own name takes the place of "report". The same
-records give the same bytes.
+STUDY is the folder of `reprise study`, the report folder of tools/cohort/run, or a file of records (.jsonl, .jsonl.xz).
+The report is one page, report.html, which needs nothing beside it, and report.md with its pictures as report.NAME.svg;
+in STUDY/report unless -o says otherwise. A file of records needs -o, and its own name takes the place of "report". The
+same records give the same bytes.
 
---memory first writes memory over one step of each method into STUDY/extra where it is not there yet: dry steps under the
-plans of the study, seconds in all.
+--memory first writes memory over one step of each method into STUDY/extra where it is not there yet: dry steps under
+the plans of the study, seconds in all.
 
 Examples:
   reprise report runs/sparse_write --memory
