@@ -132,6 +132,7 @@ TEST_F(ApplicationStudy, MistakesInTheFileAreNamed) {
                         Case{"'methods=[whole,best]'", "expected methods among"},
                         Case{"timing.workload=ring", "expected one of the workloads shift, got 'ring'"},
                         Case{"'overrides.shift=train.epoch_hashes=false'", "expected a workload with train.epoch_hashes=true"},
+                        Case{"'overrides.shift=train.epochs=3'", "its configuration has the fingerprint"},
                         Case{"data.path=/nowhere", "/nowhere"}}) {
     fs::remove_all(folder_ / "a");
     Outcome outcome = study("a", c.overrides);

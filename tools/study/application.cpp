@@ -68,7 +68,7 @@ class Application final : public StudyType {
 
   Analysis analyse(const Config& study, const std::vector<Record>& records) const override { return analyse_application(study, records); }
 
-  std::string fingerprints(const Config& study) const override { return fingerprint_section(study); }
+  std::string fingerprints(const Config& study) const override { return fingerprint_section(study, print_of_training); }
 };
 
 }  // namespace

@@ -77,7 +77,7 @@ class ApplicationPlanner {
 
   Planned plan() {
     for (const std::string& name : workload_names(study_)) {
-      WorkloadPrint print = print_of_workload(workload_config(study_, name));
+      WorkloadPrint print = print_of_training(workload_config(study_, name));
       require_frozen(study_, name, print);
       about_["fingerprints"][name] = {{"config", print.config}, {"trace", print.trace}};
     }

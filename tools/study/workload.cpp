@@ -79,6 +79,19 @@ WorkloadPrint print_of_workload(const Config& workload) {
   return {fingerprint(text), print_of(workload).trace};
 }
 
+WorkloadPrint print_of_training(const Config& workload) {
+  WorkloadPrint print = print_of_workload(workload);
+  std::string text = print.config;
+  for (const char* key : {"train.epochs", "train.max_steps", "train.schedule", "train.warmup_steps", "train.step_epochs", "train.step_factor",
+                          "train.clip_norm", "data.limit", "data.synthetic.train", "data.synthetic.test", "data.synthetic.seed", "eval.batch",
+                          "eval.hash_images", "probe.epochs", "probe.batch", "probe.lr", "probe.weight_decay", "probe.labels", "augment.crop",
+                          "augment.scale_min", "augment.scale_max", "augment.pad", "augment.flip", "augment.jitter_probability",
+                          "augment.jitter", "augment.hue", "augment.gray"}) {
+    if (workload.has(key)) text += fmt::format("\n{}={}", key, value_text(*workload.keys().find(key), workload.value(key)));
+  }
+  return {fingerprint(text), print.trace};
+}
+
 void require_frozen(const Config& study, const std::string& name, const WorkloadPrint& found) {
   std::string config = entry_or(study, "fingerprints.config", name), trace = entry_or(study, "fingerprints.trace", name);
   if (config.empty() || trace.empty()) {
@@ -96,12 +109,12 @@ void require_frozen(const Config& study, const std::string& name, const Workload
                              "--print-fingerprints makes new ones", name, differs);
 }
 
-std::string fingerprint_section(const Config& study) {
+std::string fingerprint_section(const Config& study, WorkloadPrint (*print)(const Config&)) {
   std::string config, trace;
   for (const std::string& name : workload_names(study)) {
-    WorkloadPrint print = print_of_workload(workload_config(study, name));
-    config += fmt::format("    {}: \"{}\"\n", name, print.config);
-    trace += fmt::format("    {}: \"{}\"\n", name, print.trace);
+    WorkloadPrint found = print(workload_config(study, name));
+    config += fmt::format("    {}: \"{}\"\n", name, found.config);
+    trace += fmt::format("    {}: \"{}\"\n", name, found.trace);
   }
   return "fingerprints:\n  config:\n" + config + "  trace:\n" + trace;
 }

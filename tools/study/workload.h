@@ -25,11 +25,14 @@ struct WorkloadPrint {
 };
 WorkloadPrint print_of_workload(const Config& workload);
 
+/// The same where whole trainings are compared: `config` is also of what decides how a training goes on and is evaluated.
+WorkloadPrint print_of_training(const Config& workload);
+
 /// Errors (config): the study file has no fingerprints of the workload, or others; says which.
 void require_frozen(const Config& study, const std::string& name, const WorkloadPrint& found);
 
-/// The section to put into the study file.
-std::string fingerprint_section(const Config& study);
+/// The section to put into the study file, of the prints that `print` makes.
+std::string fingerprint_section(const Config& study, WorkloadPrint (*print)(const Config&) = print_of_workload);
 
 /// "a=1 b=[2,3]" cut at blanks that stand outside quotes, lists and maps.
 std::vector<std::string> split_overrides(const std::string& text);
