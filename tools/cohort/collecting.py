@@ -34,10 +34,8 @@ def collect(folder, programs, versions, how):
         part = folder / "parts" / f"{mode.name}.jsonl"
         if not part.exists():
             continue
-        records = [r for r in map(json.loads, part.read_text().splitlines()) if r["program"] in place]
+        records = [r for name, r in schedule.Schedule.recorded(part).items() if name in place]
         records.sort(key=lambda r: place[r["program"]])
-        if len({r["id"] for r in records}) != len(records):
-            raise SystemExit(f"tools/cohort/run: {part} has a record twice")
         manifest["modes"].append({"mode": mode.name, "framework": mode.framework, "about": mode.about,
                                   **compressed(report / f"{mode.name}.jsonl.xz", records),
                                   "verdicts": dict(sorted(Counter(r["verdict"] for r in records).items()))})
