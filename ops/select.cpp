@@ -71,6 +71,28 @@ bool before(T a, T b) {
   return a > b || (a != a && b == b);
 }
 
+constexpr std::int64_t kInserted = 32;  // so few are kept sorted while one pass goes over the numbers
+
+/// list[0 .. k) = the k first of x[0 .. n) in the order of before(), the lower index first.
+template <class T>
+void first_of(const T* x, std::int64_t n, std::int64_t k, std::int64_t* list) {
+  if (k <= kInserted) {
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (count == k && !before(x[i], x[list[k - 1]])) continue;
+      std::int64_t at = count < k ? count++ : k - 1;
+      for (; at > 0 && before(x[i], x[list[at - 1]]); --at) list[at] = list[at - 1];
+      list[at] = i;
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) list[i] = i;
+  // A total order, so that what the sort does with equals cannot show.
+  std::partial_sort(list, list + k, list + n, [x](std::int64_t a, std::int64_t b) {
+    return before(x[a], x[b]) || (!before(x[b], x[a]) && a < b);
+  });
+}
+
 void infer_top_k(InferContext& c) {
   require_number(c, 0);
   Shape shape = c.shape(0);
@@ -96,11 +118,7 @@ void forward_top_k(ForwardContext& c) {
       for (std::int64_t row = begin; row < end; ++row) {
         const T* x = c.in(0).as<T>() + row * n;
         std::int64_t* list = lists + row * n;
-        for (std::int64_t i = 0; i < n; ++i) list[i] = i;
-        // A total order, so that what the sort does with equals cannot show.
-        std::partial_sort(list, list + k, list + n, [x](std::int64_t a, std::int64_t b) {
-          return before(x[a], x[b]) || (!before(x[b], x[a]) && a < b);
-        });
+        first_of(x, n, k, list);
         for (std::int64_t i = 0; i < k; ++i) {
           c.out(0).as<T>()[row * k + i] = x[list[i]];
           c.out(1).as<std::int64_t>()[row * k + i] = list[i];
