@@ -1,6 +1,7 @@
 #include "recompute/planning/problem.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.h"
 #include "memory/row_list.h"
@@ -219,12 +220,18 @@ void Problem::add_records(const Profile& profile) {
       if (!rest.empty()) list.push_back({std::move(rest), {r}});
     }
   }
+  Records records;
   for (const auto& [write, list] : atoms) {
-    for (const auto& [region, readers] : list) add_record(write, region, readers, profile);
+    for (const auto& [region, readers] : list) add_record(records, write, region, readers, profile);
   }
+  for (auto& [key, object] : records.objects) instance_.objects.push_back(std::move(object));
+  for (const auto& [key, joint] : records.exchanges) instance_.joint_times.push_back(joint);
 }
 
-void Problem::add_record(const KillingWrite& write, const Region& region, const std::vector<std::size_t>& readers, const Profile& profile) {
+/// One object for all records of one write that the same uses keep alive, and one time for all that a segment exchanges for
+/// a class: they come and go together.
+void Problem::add_record(Records& records, const KillingWrite& write, const Region& region, const std::vector<std::size_t>& readers,
+                         const Profile& profile) {
   solver::Object object;
   auto runs = static_cast<std::int64_t>(region.run_count());
   object.name = "record of " + readers_[readers.front()].storage.name;
@@ -236,11 +243,20 @@ void Problem::add_record(const KillingWrite& write, const Region& region, const 
     add_use(object, {static_cast<std::int32_t>(reader.read.unit), reader.options, units_.backward_row(reader.read.unit),
                      reader.read_class, solver::StateChoice::region});
   }
+  std::vector<std::array<std::uint64_t, 4>> uses;
   for (const solver::Use& use : object.uses) {
-    instance_.joint_times.push_back({use.segment, use.options, use.read_class, solver::StateChoice::region,
-                                     2 * profile.micro_batches * profile.exchange.of(region.bytes(), runs)});
+    auto segment = static_cast<std::uint64_t>(use.segment), read_class = static_cast<std::uint64_t>(use.read_class);
+    uses.push_back({segment, use.options, static_cast<std::uint64_t>(use.row), read_class});
+    solver::JointTime& joint = records.exchanges[{segment, use.options, read_class}];
+    std::int64_t before = joint.time_ns;
+    joint = {use.segment, use.options, use.read_class, solver::StateChoice::region,
+             before + 2 * profile.micro_batches * profile.exchange.of(region.bytes(), runs)};
   }
-  instance_.objects.push_back(std::move(object));
+  std::sort(uses.begin(), uses.end());
+  auto [at, fresh] = records.objects.emplace(std::pair(write, std::move(uses)), object);
+  if (fresh) return;
+  at->second.bytes = std::min(at->second.bytes + object.bytes, round_up_64(readers_[readers.front()].storage.bytes));
+  at->second.time_ns += object.time_ns;
 }
 
 solver::Choice Problem::choice_of(const Probe& probe) const {

@@ -7,6 +7,7 @@
 // walks every plan and tells the problem what it found (`learn`); what a plan promises is the walk's peak.
 #pragma once
 
+#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -64,6 +65,11 @@ class Problem {
     KilledStorage storage;
   };
 
+  struct Records {  // by write and uses; by segment, options and class
+    std::map<std::pair<KillingWrite, std::vector<std::array<std::uint64_t, 4>>>, solver::Object> objects;
+    std::map<std::array<std::uint64_t, 3>, solver::JointTime> exchanges;
+  };
+
   std::size_t option_in(const Probe& probe, std::uint32_t unit) const;
   std::uint64_t bit_in(const Probe& probe, std::uint32_t unit) const { return std::uint64_t{1} << option_in(probe, unit); }
   Assignment assignment_of(const std::vector<std::size_t>& options) const;
@@ -74,7 +80,8 @@ class Problem {
   void add_values();
   void add_snapshots(const Profile& profile);
   void add_records(const Profile& profile);
-  void add_record(const KillingWrite& write, const Region& region, const std::vector<std::size_t>& readers, const Profile& profile);
+  void add_record(Records& records, const KillingWrite& write, const Region& region, const std::vector<std::size_t>& readers,
+                  const Profile& profile);
   void measure_own();
   solver::Choice choice_of(const Probe& probe) const;
 
