@@ -337,10 +337,13 @@ Assignment to_assignment(const Model& model, const Choice& choice) {
 
 std::int32_t level_of(const SharedObject& object, const Assignment& assignment) {
   std::int32_t level = 0;
+  auto highest = static_cast<std::int32_t>(object.rows.size());
   for (const ModelUse& use : object.uses) {
+    if (use.level <= level) continue;
     if (((use.options >> assignment[use.variable]) & 1U) == 0) continue;
     if (use.class_variable >= 0 && assignment[use.class_variable] != use.class_option) continue;
-    level = std::max(level, use.level);
+    level = use.level;
+    if (level == highest) break;
   }
   return level;
 }
