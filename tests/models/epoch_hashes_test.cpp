@@ -1,4 +1,5 @@
-// train.epoch_hashes: what a run is after each epoch, as hashes that methods, resumed runs and other runs are compared by.
+// train.epoch_hashes: what a run is after each epoch, as hashes that methods, resumed runs and other runs are compared
+// by.
 #include <set>
 
 #include "models/run/run_folder.h"
@@ -10,8 +11,8 @@ namespace {
 using namespace reprise::testing;  // NOLINT
 
 std::vector<std::string> hashing(std::vector<std::string> more = {}) {
-  std::vector<std::string> all = {"train.epoch_hashes=true", "eval.hash_images=12", "model.losses=2", "probe.epochs=2",
-                                  "probe.batch=50", "probe.baseline=false"};
+  std::vector<std::string> all = {"train.epoch_hashes=true", "eval.hash_images=12", "model.losses=2",
+                                  "probe.epochs=2",          "probe.batch=50",      "probe.baseline=false"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -35,7 +36,8 @@ TEST(EpochHashes, StandAfterEveryEpochAndAreTheSameUnderEveryMethodThatRestores)
   for (std::size_t i = 0; i < lines.size(); ++i) {
     EXPECT_EQ(lines[i]["epoch"], i + 1);
     EXPECT_EQ(lines[i]["step"], 4 * (i + 1));
-    for (const char* name : {"parameters", "state", "predictions"}) all.insert(lines[i]["hash"][name].get<std::string>());
+    for (const char* name : {"parameters", "state", "predictions"})
+      all.insert(lines[i]["hash"][name].get<std::string>());
   }
   EXPECT_EQ(all.size(), 9u) << "every epoch changes all three";
   EXPECT_EQ(lines[2]["hash"]["parameters"], summary["hash"]["parameters"]);

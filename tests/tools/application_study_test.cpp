@@ -1,5 +1,5 @@
-// The application study in miniature: killed and gone on with, it ends with the records of one that never was; and where two
-// trainings part, the analysis says so.
+// The application study in miniature: killed and gone on with, it ends with the records of one that never was; and
+// where two trainings part, the analysis says so.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +35,9 @@ std::map<std::string, std::string> results(const fs::path& folder) {
   std::map<std::string, std::string> all;
   for (const Json& record : records_in(folder)) {
     EXPECT_EQ(record["status"], "ok") << record.dump();
-    if (record["kind"] == "run") all[record["id"]] = (Json{record["epochs"], record["hash"], record["probe"], record["measured_peak_bytes"]}).dump();
+    if (record["kind"] == "run")
+      all[record["id"]] =
+          (Json{record["epochs"], record["hash"], record["probe"], record["measured_peak_bytes"]}).dump();
     if (record["kind"] == "timing") all[record["id"]] = record["hash"].dump();
   }
   return all;
@@ -89,7 +91,8 @@ TEST_F(ApplicationStudy, KilledInARunItGoesOnAndEndsWithTheSameBytes) {
   EXPECT_EQ(summary["joint"][0]["fits"], true);
   EXPECT_EQ(summary["timing"].size(), 2u);
   EXPECT_EQ(summary["timing_hashes"]["differing"], 0);
-  for (const Json& peak : summary["peaks"]) EXPECT_EQ(peak["measured_peak_bytes"], peak["predicted_peak_bytes"]) << peak;
+  for (const Json& peak : summary["peaks"])
+    EXPECT_EQ(peak["measured_peak_bytes"], peak["predicted_peak_bytes"]) << peak;
 
   // In the second pair of runs, with a checkpoint there to go on from.
   fs::path running = folder_ / "killed" / "runs" / "run-shift-joint-2";
@@ -126,14 +129,15 @@ TEST_F(ApplicationStudy, MistakesInTheFileAreNamed) {
   struct Case {
     const char *overrides, *expected;
   };
-  for (const Case& c : {Case{"'seeds.shift=1 x'", "expected whole numbers with blanks between them, got 'x'"},
-                        Case{"'seeds.shift=1 1'", "expected every seed once"},
-                        Case{"'~seeds'", "expected at least one seed of the workload shift"},
-                        Case{"'methods=[whole,best]'", "expected methods among"},
-                        Case{"timing.workload=ring", "expected one of the workloads shift, got 'ring'"},
-                        Case{"'overrides.shift=train.epoch_hashes=false'", "expected a workload with train.epoch_hashes=true"},
-                        Case{"'overrides.shift=train.epochs=3'", "its configuration has the fingerprint"},
-                        Case{"data.path=/nowhere", "/nowhere"}}) {
+  for (const Case& c :
+       {Case{"'seeds.shift=1 x'", "expected whole numbers with blanks between them, got 'x'"},
+        Case{"'seeds.shift=1 1'", "expected every seed once"},
+        Case{"'~seeds'", "expected at least one seed of the workload shift"},
+        Case{"'methods=[whole,best]'", "expected methods among"},
+        Case{"timing.workload=ring", "expected one of the workloads shift, got 'ring'"},
+        Case{"'overrides.shift=train.epoch_hashes=false'", "expected a workload with train.epoch_hashes=true"},
+        Case{"'overrides.shift=train.epochs=3'", "its configuration has the fingerprint"},
+        Case{"data.path=/nowhere", "/nowhere"}}) {
     fs::remove_all(folder_ / "a");
     Outcome outcome = study("a", c.overrides);
     EXPECT_EQ(outcome.code, 2) << c.overrides << ": " << outcome.text;
@@ -141,16 +145,27 @@ TEST_F(ApplicationStudy, MistakesInTheFileAreNamed) {
   }
 }
 
-// --- two records, by hand ---------------------------------------------------------------------------------------------
+// --- two records, by hand
+// ---------------------------------------------------------------------------------------------
 
 Json run_record(const std::string& method, std::int64_t seed) {
   Json hash = {{"parameters", "00000000000000aa"}, {"state", "00000000000000bb"}, {"predictions", "00000000000000cc"}};
-  Json record = {{"kind", "run"}, {"id", "run/shift/" + method + "/" + std::to_string(seed)}, {"status", "ok"}, {"layout", "shift"},
-                 {"method", method}, {"seed", seed}, {"budget_bytes", nullptr}, {"at_smallest_feasible", false}, {"hash", hash},
-                 {"probe", {{"top1", 5.0}, {"top5", 20.0}}}, {"measured_peak_bytes", 1000}, {"activation_peak_bytes", 500},
+  Json record = {{"kind", "run"},
+                 {"id", "run/shift/" + method + "/" + std::to_string(seed)},
+                 {"status", "ok"},
+                 {"layout", "shift"},
+                 {"method", method},
+                 {"seed", seed},
+                 {"budget_bytes", nullptr},
+                 {"at_smallest_feasible", false},
+                 {"hash", hash},
+                 {"probe", {{"top1", 5.0}, {"top5", 20.0}}},
+                 {"measured_peak_bytes", 1000},
+                 {"activation_peak_bytes", 500},
                  {"plan", {{"method", method}, {"predicted_s", 0.5}, {"predicted_peak_bytes", 1000}}}};
   record["epochs"] = Json::array();
-  for (int epoch = 1; epoch <= 3; ++epoch) record["epochs"].push_back({{"epoch", epoch}, {"loss", 2.5}, {"hash", hash}});
+  for (int epoch = 1; epoch <= 3; ++epoch)
+    record["epochs"].push_back({{"epoch", epoch}, {"loss", 2.5}, {"hash", hash}});
   return record;
 }
 
@@ -178,7 +193,8 @@ TEST(FirstDifference, NamesTheFlippedThing) {
 
 study::Analysis analysed(const std::vector<Json>& runs) {
   std::vector<study::Record> records;
-  for (const Json& json : runs) records.push_back({std::int64_t(records.size()) + 2, json["id"], json["kind"], json["status"], json});
+  for (const Json& json : runs)
+    records.push_back({std::int64_t(records.size()) + 2, json["id"], json["kind"], json["status"], json});
   return study::analyse_application(study::load_study(kSmall), records);
 }
 
@@ -195,7 +211,8 @@ TEST(ApplicationAnalysis, SaysWhatContradictsTheClaim) {
   Json flipped = joint;
   flipped["epochs"][2]["hash"]["predictions"] = "00000000000000cd";
   study::Analysis bad = analysed({whole, flipped, unchecked});
-  EXPECT_PRED2(contains, bad.wrong, "run/shift/joint/1 (line 3) and run/shift/whole/1 (line 2): predictions after epoch 3");
+  EXPECT_PRED2(contains, bad.wrong,
+               "run/shift/joint/1 (line 3) and run/shift/whole/1 (line 2): predictions after epoch 3");
   EXPECT_EQ(bad.summary["seeds"][0]["differences"][0]["epoch"], 3);
 
   EXPECT_PRED2(contains, analysed({whole, joint, run_record("unchecked", 1)}).wrong, "expected unchecked to differ");
@@ -209,9 +226,17 @@ TEST(ApplicationAnalysis, SaysWhatContradictsTheClaim) {
 TEST(ApplicationAnalysis, RatiosArePairedWithinBlocksAndSummarisedOverSeeds) {
   std::vector<Json> records = {run_record("whole", 1)};
   auto timing = [&](const std::string& method, std::int64_t seed, std::int64_t block, double seconds) {
-    records.push_back({{"kind", "timing"}, {"id", fmt::format("timing/shift/{}/{}/{}", method, seed, block)}, {"status", "ok"},
-                       {"layout", "shift"}, {"method", method}, {"seed", seed}, {"block", block}, {"wall_s", {9.0, seconds, 0.001}},
-                       {"cpu_s", {seconds}}, {"predicted_s", 0.5}, {"hash", {{"state", "00"}}}});
+    records.push_back({{"kind", "timing"},
+                       {"id", fmt::format("timing/shift/{}/{}/{}", method, seed, block)},
+                       {"status", "ok"},
+                       {"layout", "shift"},
+                       {"method", method},
+                       {"seed", seed},
+                       {"block", block},
+                       {"wall_s", {9.0, seconds, 0.001}},
+                       {"cpu_s", {seconds}},
+                       {"predicted_s", 0.5},
+                       {"hash", {{"state", "00"}}}});
   };
   // Seed 1: ratios 2 and 8 in its two blocks, 4 on geometric average; seed 2: 1.
   timing("whole", 1, 0, 1.0), timing("joint", 1, 0, 2.0), timing("whole", 1, 3, 0.5), timing("joint", 1, 3, 4.0);

@@ -16,7 +16,8 @@ std::vector<Key> application_keys() {
   for (Key& key : std::vector<Key>{
            map_key("seeds", {}, "by workload: the seeds of its runs, such as \"1 2 3\""),
            words_key("methods", plannable_methods(), {}, "methods that take part"),
-           text_key("unchecked.workload", "", "workload that also runs with recompute.method=unchecked, which must differ; empty: none"),
+           text_key("unchecked.workload", "",
+                    "workload that also runs with recompute.method=unchecked, which must differ; empty: none"),
            integer_key("unchecked.seed", 1, at_least(0), "", "the seed of that run"),
            text_key("data.path", "", "CIFAR-100, as data.path of a run; empty: the images that the program makes"),
            integer_key("parallel", 2, between(1, 64), "runs", "runs at a time"),
@@ -43,12 +44,16 @@ class Application final : public StudyType {
     for (const std::string& name : workload_names(study)) {
       Config config = workload_config(study, name);
       if (!config.get_bool("train.epoch_hashes")) {
-        throw study.error_at_entry("workloads", name, "expected a workload with train.epoch_hashes=true, since its bytes are compared after every epoch");
+        throw study.error_at_entry(
+            "workloads", name,
+            "expected a workload with train.epoch_hashes=true, since its bytes are compared after every epoch");
       }
       seeds_of(study, name);
     }
     for (const std::string& method : study.get_list("methods")) {
-      if (!allowed_by(method)) throw study.error_at("methods", "expected methods among {}, got '{}'", fmt::join(plannable_methods(), ", "), method);
+      if (!allowed_by(method))
+        throw study.error_at("methods", "expected methods among {}, got '{}'", fmt::join(plannable_methods(), ", "),
+                             method);
     }
     if (study.get_list("methods").empty()) throw study.error_at("methods", "expected at least one method");
     require_workload(study, "unchecked.workload");
@@ -66,7 +71,9 @@ class Application final : public StudyType {
     fail(ErrorKind::user, "[study] expected work that the study cifar100_dense_queue knows, got '{}'", what);
   }
 
-  Analysis analyse(const Config& study, const std::vector<Record>& records) const override { return analyse_application(study, records); }
+  Analysis analyse(const Config& study, const std::vector<Record>& records) const override {
+    return analyse_application(study, records);
+  }
 
   std::string fingerprints(const Config& study) const override { return fingerprint_section(study, print_of_training); }
 };
@@ -92,7 +99,8 @@ bool is_planned(const std::string& method) { return method.find('+') != std::str
 
 RegisteredType cifar100_dense_queue_type() {
   return {{.name = "cifar100_dense_queue",
-           .summary = "the dense-queue application trained to the end under every method: equal bytes after every epoch, memory, time",
+           .summary = "the dense-queue application trained to the end under every method: equal bytes after every "
+                      "epoch, memory, time",
            .keys = application_keys(),
            .defaults = {{"threads", std::int64_t{1}}, {"limit", 100.0 * 60}}},
           [] { return std::make_unique<Application>(); }};

@@ -1,8 +1,9 @@
 // The analysis of the study cifar100_dense_queue: from its records to summary.json and tables.
 //
 //   summary.json   records (kind -> status -> number), failed (ids), seeds (layout, seed, reference, methods, equal,
-//   differences), unchecked (differs, where), peaks (layout, method, bytes), joint (layout, fits, predicted ratio), timing
-//   (layout, method; over `whole`: n, geometric_mean, bootstrap, log_t, range over seeds; `seeds`), probe (layout, method, seed)
+//   differences), unchecked (differs, where), peaks (layout, method, bytes), joint (layout, fits, predicted ratio),
+//   timing (layout, method; over `whole`: n, geometric_mean, bootstrap, log_t, range over seeds; `seeds`), probe
+//   (layout, method, seed)
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -20,8 +21,11 @@ constexpr const char* kReference = "whole";  // of times and memory
 Json interval_json(const Interval& interval) { return {interval.low, interval.high}; }
 
 Json ratio_json(const RatioSummary& ratio) {
-  return {{"n", ratio.n}, {"geometric_mean", ratio.geometric_mean}, {"bootstrap", interval_json(ratio.bootstrap)},
-          {"log_t", interval_json(ratio.log_t)}, {"range", interval_json(ratio.range)}};
+  return {{"n", ratio.n},
+          {"geometric_mean", ratio.geometric_mean},
+          {"bootstrap", interval_json(ratio.bootstrap)},
+          {"log_t", interval_json(ratio.log_t)},
+          {"range", interval_json(ratio.range)}};
 }
 
 std::string interval_text(const Interval& interval) {
@@ -124,24 +128,32 @@ class ApplicationAnalysis {
         auto difference = first_difference(runs.front()->json, run->json);
         if (!difference) continue;
         differences.push_back(difference_json(*difference, run->json.at("method")));
-        wrong(fmt::format("expected equal bytes under all methods with one seed; {} (line {}) and {} (line {}): {}", run->id, run->line,
-                          runs.front()->id, runs.front()->line, difference->text()));
+        wrong(fmt::format("expected equal bytes under all methods with one seed; {} (line {}) and {} (line {}): {}",
+                          run->id, run->line, runs.front()->id, runs.front()->line, difference->text()));
         say("{}, seed {}: {} differs from {}: {}", layout, seed, std::string(run->json.at("method")),
             std::string(runs.front()->json.at("method")), difference->text());
       }
       compared += runs.size() > 1;
       equal += runs.size() > 1 && differences.empty();
-      analysis_.summary["seeds"].push_back({{"layout", layout}, {"seed", seed}, {"reference", names.front()}, {"methods", names},
-                                            {"epochs", runs.front()->json.at("epochs").size()}, {"equal", differences.empty()},
+      analysis_.summary["seeds"].push_back({{"layout", layout},
+                                            {"seed", seed},
+                                            {"reference", names.front()},
+                                            {"methods", names},
+                                            {"epochs", runs.front()->json.at("epochs").size()},
+                                            {"equal", differences.empty()},
                                             {"differences", differences}});
     }
     if (compared > 0) {
-      say("{}: parameters, states and predictions of all methods are the same bytes after every epoch in {} of {} seeds", layout, equal, compared);
+      say("{}: parameters, states and predictions of all methods are the same bytes after every epoch in {} of {} "
+          "seeds",
+          layout, equal, compared);
     }
   }
 
   static Json difference_json(const Difference& difference, const std::string& method) {
-    return {{"method", method}, {"epoch", difference.epoch > 0 ? Json(difference.epoch) : Json()}, {"what", difference.what}};
+    return {{"method", method},
+            {"epoch", difference.epoch > 0 ? Json(difference.epoch) : Json()},
+            {"what", difference.what}};
   }
 
   void compare_unchecked() {
@@ -157,11 +169,18 @@ class ApplicationAnalysis {
         }
         if (other == nullptr) continue;
         auto difference = first_difference(other->json, record->json);
-        analysis_.summary["unchecked"] = {{"layout", layout}, {"seed", seed}, {"differs", difference.has_value()},
-                                          {"epoch", difference && difference->epoch > 0 ? Json(difference->epoch) : Json()},
-                                          {"what", difference ? Json(difference->what) : Json()}, {"top1", record->json.at("probe").at("top1")}};
-        if (difference) say("{}, seed {}: unchecked differs, as it must: {}", layout, seed, difference->text());
-        else wrong(fmt::format("expected unchecked to differ from {}, since it restores nothing; {} has the same bytes", other->id, record->id));
+        analysis_.summary["unchecked"] = {
+            {"layout", layout},
+            {"seed", seed},
+            {"differs", difference.has_value()},
+            {"epoch", difference && difference->epoch > 0 ? Json(difference->epoch) : Json()},
+            {"what", difference ? Json(difference->what) : Json()},
+            {"top1", record->json.at("probe").at("top1")}};
+        if (difference)
+          say("{}, seed {}: unchecked differs, as it must: {}", layout, seed, difference->text());
+        else
+          wrong(fmt::format("expected unchecked to differ from {}, since it restores nothing; {} has the same bytes",
+                            other->id, record->id));
       }
     }
   }
@@ -177,46 +196,54 @@ class ApplicationAnalysis {
       ++processes;
       if (record.json.at("hash") == reference->json.at("hash")) continue;
       ++differing;
-      wrong(fmt::format("expected equal bytes of {} (line {}) and {} (line {})", record.id, record.line, reference->id, reference->line));
+      wrong(fmt::format("expected equal bytes of {} (line {}) and {} (line {})", record.id, record.line, reference->id,
+                        reference->line));
     }
     return {{"processes", processes}, {"differing", differing}};
   }
 
   void tables(const std::string& layout, const Methods& methods) {
     std::int64_t whole = peak_of(methods, kReference);
-    say("\n{:<16}{:>6}{:>12}{:>11}{:>12}{:>10}{:>22}{:>22}{:>10}", layout, "runs", "peak", ": whole", "predicted", "time", "interval", "seeds", "planned");
+    say("\n{:<16}{:>6}{:>12}{:>11}{:>12}{:>10}{:>22}{:>22}{:>10}", layout, "runs", "peak", ": whole", "predicted",
+        "time", "interval", "seeds", "planned");
     for (const std::string& name : in_order(methods)) {
       const MethodRuns& method = methods.at(name);
       std::int64_t peak = peak_of(methods, name), predicted = predicted_peak_of(methods, name);
       Json time = timing_json(layout, name, methods);
-      if (!method.runs.empty()) analysis_.summary["peaks"].push_back(peak_json(layout, name, method, peak, predicted, whole));
+      if (!method.runs.empty())
+        analysis_.summary["peaks"].push_back(peak_json(layout, name, method, peak, predicted, whole));
       for (const auto& [seed, record] : method.runs) {
         Json line = record->json.at("probe");
         line["layout"] = layout, line["method"] = name, line["seed"] = seed;
         analysis_.summary["probe"].push_back(std::move(line));
       }
-      say("{:<16}{:>6}{:>12}{:>11}{:>12}{:>10}{:>22}{:>22}{:>10}", name + (at_smallest(method) ? " (least)" : ""), method.runs.size(),
-          peak > 0 ? short_bytes(peak) : "-", peak > 0 && whole > 0 ? fmt::format("{:.4f}", double(peak) / double(whole)) : "-",
-          predicted > 0 ? short_bytes(predicted) : "-", text_of(time, "geometric_mean"), range_text(time, "bootstrap"), range_text(time, "range"),
-          text_of(time, "predicted"));
+      say("{:<16}{:>6}{:>12}{:>11}{:>12}{:>10}{:>22}{:>22}{:>10}", name + (at_smallest(method) ? " (least)" : ""),
+          method.runs.size(), peak > 0 ? short_bytes(peak) : "-",
+          peak > 0 && whole > 0 ? fmt::format("{:.4f}", double(peak) / double(whole)) : "-",
+          predicted > 0 ? short_bytes(predicted) : "-", text_of(time, "geometric_mean"), range_text(time, "bootstrap"),
+          range_text(time, "range"), text_of(time, "predicted"));
       if (!time.is_null()) analysis_.summary["timing"].push_back(std::move(time));
     }
     joint(layout, methods);
   }
 
   static std::string text_of(const Json& time, const char* key) {
-    return time.is_object() && time.contains(key) && time[key].is_number() ? fmt::format("{:.4f}", double(time[key])) : "-";
+    return time.is_object() && time.contains(key) && time[key].is_number() ? fmt::format("{:.4f}", double(time[key]))
+                                                                           : "-";
   }
   static std::string range_text(const Json& time, const char* key) {
-    if (!time.is_object() || !time.contains(key) || !time[key][0].is_number() || time[key][0] != time[key][0]) return "-";
+    if (!time.is_object() || !time.contains(key) || !time[key][0].is_number() || time[key][0] != time[key][0])
+      return "-";
     return interval_text({time[key][0], time[key][1]});
   }
 
   static bool at_smallest(const MethodRuns& method) {
-    return std::any_of(method.runs.begin(), method.runs.end(), [](const auto& run) { return run.second->json.value("at_smallest_feasible", false); });
+    return std::any_of(method.runs.begin(), method.runs.end(),
+                       [](const auto& run) { return run.second->json.value("at_smallest_feasible", false); });
   }
 
-  static std::int64_t highest(const Methods& methods, const std::string& name, const std::function<std::int64_t(const Json&)>& bytes) {
+  static std::int64_t highest(const Methods& methods, const std::string& name,
+                              const std::function<std::int64_t(const Json&)>& bytes) {
     std::int64_t most = 0;
     auto found = methods.find(name);
     if (found == methods.end()) return 0;
@@ -227,27 +254,36 @@ class ApplicationAnalysis {
     return highest(methods, name, [](const Json& json) { return json.at("measured_peak_bytes").get<std::int64_t>(); });
   }
   static std::int64_t predicted_peak_of(const Methods& methods, const std::string& name) {
-    return highest(methods, name, [](const Json& json) { return json.at("plan").at("predicted_peak_bytes").get<std::int64_t>(); });
+    return highest(methods, name,
+                   [](const Json& json) { return json.at("plan").at("predicted_peak_bytes").get<std::int64_t>(); });
   }
 
-  static Json peak_json(const std::string& layout, const std::string& name, const MethodRuns& method, std::int64_t peak, std::int64_t predicted,
-                        std::int64_t whole) {
+  static Json peak_json(const std::string& layout, const std::string& name, const MethodRuns& method, std::int64_t peak,
+                        std::int64_t predicted, std::int64_t whole) {
     const Json& first = method.runs.begin()->second->json;
-    return {{"layout", layout}, {"method", name}, {"measured_peak_bytes", peak}, {"predicted_peak_bytes", predicted},
-            {"activation_peak_bytes", first.at("activation_peak_bytes")}, {"budget_bytes", first.at("budget_bytes")},
-            {"at_smallest_feasible", at_smallest(method)}, {"to_whole", whole > 0 ? Json(double(peak) / double(whole)) : Json()}};
+    return {{"layout", layout},
+            {"method", name},
+            {"measured_peak_bytes", peak},
+            {"predicted_peak_bytes", predicted},
+            {"activation_peak_bytes", first.at("activation_peak_bytes")},
+            {"budget_bytes", first.at("budget_bytes")},
+            {"at_smallest_feasible", at_smallest(method)},
+            {"to_whole", whole > 0 ? Json(double(peak) / double(whole)) : Json()}};
   }
 
-  /// The ratios of one method's step times to those of `whole`: of each seed, and over seeds. Null without measurements.
+  /// The ratios of one method's step times to those of `whole`: of each seed, and over seeds. Null without
+  /// measurements.
   Json timing_json(const std::string& layout, const std::string& name, const Methods& methods) const {
     auto reference = methods.find(kReference);
-    if (reference == methods.end() || methods.at(name).timing.empty() || reference->second.timing.empty()) return nullptr;
+    if (reference == methods.end() || methods.at(name).timing.empty() || reference->second.timing.empty())
+      return nullptr;
     std::vector<double> wall, cpu;
     Json seeds = Json::array();
     for (const auto& [seed, times] : methods.at(name).timing) {
       auto other = reference->second.timing.find(seed);
       if (other == reference->second.timing.end()) continue;
-      std::vector<double> of_wall = paired_ratios(times.wall, other->second.wall), of_cpu = paired_ratios(times.cpu, other->second.cpu);
+      std::vector<double> of_wall = paired_ratios(times.wall, other->second.wall),
+                          of_cpu = paired_ratios(times.cpu, other->second.cpu);
       if (of_wall.empty()) continue;
       wall.push_back(geometric_mean(of_wall));
       cpu.push_back(geometric_mean(of_cpu));
@@ -256,7 +292,8 @@ class ApplicationAnalysis {
     Json json = ratio_json(summarise(wall, seed_));
     json["layout"] = layout, json["method"] = name, json["under"] = kReference, json["seeds"] = seeds;
     json["cpu"] = ratio_json(summarise(cpu, seed_));
-    json["predicted"] = double(methods.at(name).planned.at("predicted_s")) / double(reference->second.planned.at("predicted_s"));
+    json["predicted"] =
+        double(methods.at(name).planned.at("predicted_s")) / double(reference->second.planned.at("predicted_s"));
     json["predicted_s"] = methods.at(name).planned.at("predicted_s");
     return json;
   }
@@ -267,16 +304,26 @@ class ApplicationAnalysis {
     if (joint == methods.end() || joint->second.runs.empty()) return;
     const Json& run = joint->second.runs.begin()->second->json;
     if (!run.at("budget_bytes").is_number()) return;
-    std::int64_t budget = run["budget_bytes"], measured = peak_of(methods, "joint"), predicted = predicted_peak_of(methods, "joint");
+    std::int64_t budget = run["budget_bytes"], measured = peak_of(methods, "joint"),
+                 predicted = predicted_peak_of(methods, "joint");
     bool fits = measured <= budget && predicted <= budget;
-    Json json = {{"layout", layout}, {"budget_bytes", budget}, {"predicted_peak_bytes", predicted}, {"measured_peak_bytes", measured}, {"fits", fits}};
-    if (!fits) wrong(fmt::format("expected joint to fit its budget of {} bytes ({}), it was predicted to hold {} and held {}", budget, layout, predicted, measured));
+    Json json = {{"layout", layout},
+                 {"budget_bytes", budget},
+                 {"predicted_peak_bytes", predicted},
+                 {"measured_peak_bytes", measured},
+                 {"fits", fits}};
+    if (!fits)
+      wrong(fmt::format("expected joint to fit its budget of {} bytes ({}), it was predicted to hold {} and held {}",
+                        budget, layout, predicted, measured));
     say("{}: joint holds {} of its budget of {}", layout, short_bytes(measured), short_bytes(budget));
     if (whole != methods.end() && !whole->second.runs.empty()) {
-      double of_joint = run.at("plan").at("predicted_s"), of_whole = whole->second.runs.begin()->second->json.at("plan").at("predicted_s");
+      double of_joint = run.at("plan").at("predicted_s"),
+             of_whole = whole->second.runs.begin()->second->json.at("plan").at("predicted_s");
       json["predicted_s"] = of_joint, json["whole_predicted_s"] = of_whole, json["predicted"] = of_joint / of_whole;
       say("{}: predicted time joint : whole {:.4f}", layout, of_joint / of_whole);
-      if (of_joint > of_whole) wrong(fmt::format("expected the plan of joint to be no slower than whole, {} s against {} s ({})", of_joint, of_whole, layout));
+      if (of_joint > of_whole)
+        wrong(fmt::format("expected the plan of joint to be no slower than whole, {} s against {} s ({})", of_joint,
+                          of_whole, layout));
     }
     analysis_.summary["joint"].push_back(std::move(json));
   }
@@ -290,6 +337,8 @@ class ApplicationAnalysis {
 
 }  // namespace
 
-Analysis analyse_application(const Config& study, const std::vector<Record>& records) { return ApplicationAnalysis(study, records).analyse(); }
+Analysis analyse_application(const Config& study, const std::vector<Record>& records) {
+  return ApplicationAnalysis(study, records).analyse();
+}
 
 }  // namespace reprise::study

@@ -11,7 +11,9 @@ bool differ(const Json& a, const Json& b, const char* name) { return a.value(nam
 
 }  // namespace
 
-std::string Difference::text() const { return epoch > 0 ? fmt::format("{} after epoch {}", what, epoch) : fmt::format("{} at the end", what); }
+std::string Difference::text() const {
+  return epoch > 0 ? fmt::format("{} after epoch {}", what, epoch) : fmt::format("{} at the end", what);
+}
 
 std::optional<Difference> first_difference(const Json& a, const Json& b) {
   const Json &of_a = a.at("epochs"), &of_b = b.at("epochs");
@@ -28,7 +30,8 @@ std::optional<Difference> first_difference(const Json& a, const Json& b) {
   for (const char* name : {"parameters", "state"}) {
     if (differ(a.value("hash", Json::object()), b.value("hash", Json::object()), name)) return Difference{0, name};
   }
-  if (differ(a.value("hash", Json::object()), b.value("hash", Json::object()), "predictions")) return Difference{0, "test predictions"};
+  if (differ(a.value("hash", Json::object()), b.value("hash", Json::object()), "predictions"))
+    return Difference{0, "test predictions"};
   if (differ(a, b, "probe")) return Difference{0, "probe"};
   return std::nullopt;
 }

@@ -10,7 +10,7 @@ namespace reprise::study {
 
 struct Difference {
   std::int64_t epoch = 0;  // the first after which something differs; 0: only at the end of the run
-  std::string what;        // "parameters", "state", "predictions", "loss", "number of epochs", "test predictions", "probe"
+  std::string what;  // "parameters", "state", "predictions", "loss", "number of epochs", "test predictions", "probe"
   /// "state after epoch 3".
   std::string text() const;
 };

@@ -1,4 +1,5 @@
-// From a study file to its tasks: which runs there are, the plans that they go by, and the timing blocks in their order.
+// From a study file to its tasks: which runs there are, the plans that they go by, and the timing blocks in their
+// order.
 #include <algorithm>
 #include <map>
 
@@ -105,7 +106,8 @@ class ApplicationPlanner {
     for (auto& [method, plan] : answer.at("methods").items()) {
       workshop_.store(plan_file(name, method), plan.at("plan"));
       about_["smallest_feasible"][name][granularity][method] = plan.at("smallest_feasible");
-      if (plan.at("at_smallest_feasible")) line += fmt::format(" {} at its smallest feasible one, {};", method, short_bytes(plan.at("budget")));
+      if (plan.at("at_smallest_feasible"))
+        line += fmt::format(" {} at its smallest feasible one, {};", method, short_bytes(plan.at("budget")));
     }
     line.pop_back();
     notes_.push_back(line);
@@ -113,13 +115,16 @@ class ApplicationPlanner {
     steps_[name] = steps_of(config);
   }
 
-  static std::string plan_file(const std::string& name, const std::string& method) { return fmt::format("plans/{}.{}.json", name, method); }
+  static std::string plan_file(const std::string& name, const std::string& method) {
+    return fmt::format("plans/{}.{}.json", name, method);
+  }
 
   /// About how many steps a run has; only the time that is left is said by it.
   std::int64_t steps_of(const Config& config) const {
     std::int64_t images = config.get_int("data.limit");
     if (images == 0) images = study_.get_string("data.path").empty() ? config.get_int("data.synthetic.train") : 50000;
-    return config.get_int("train.epochs") * std::max<std::int64_t>(1, images / (config.get_int("train.batch") * config.get_int("train.accumulate")));
+    return config.get_int("train.epochs") *
+           std::max<std::int64_t>(1, images / (config.get_int("train.batch") * config.get_int("train.accumulate")));
   }
 
   /// The images that all runs read, unpacked once: as many as the workload that reads most of them.
@@ -136,8 +141,12 @@ class ApplicationPlanner {
     }
     Dataset data = read_cifar100(path, most);
     write_cifar100(data, workshop_.folder() / kDataFolder);
-    auto print = [](const ImageSet& set) { return fingerprint({reinterpret_cast<const char*>(set.records.data()), set.records.size()}); };
-    about_["data"] = {{"origin", "CIFAR-100"}, {"train", data.train.size()}, {"test", data.test.size()},
+    auto print = [](const ImageSet& set) {
+      return fingerprint({reinterpret_cast<const char*>(set.records.data()), set.records.size()});
+    };
+    about_["data"] = {{"origin", "CIFAR-100"},
+                      {"train", data.train.size()},
+                      {"test", data.test.size()},
                       {"hash", {{"train", print(data.train)}, {"test", print(data.test)}}}};
   }
 
@@ -152,8 +161,10 @@ class ApplicationPlanner {
     task.fields["budget_bytes"] = plans ? plan.at("budget") : Json();
     task.work = {{"do", task.kind}, {"config", "workloads/" + layout + ".yaml"}, {"overrides", overrides}};
     task.work["plan"] = plans || task.kind == "timing" ? Json(plan_file(layout, method)) : Json();
-    if (task.kind == "run") complete_run(task, plans && plan.at("at_smallest_feasible"), unchecked ? Json() : plan.at("predicted_s"), step);
-    else complete_timing(task, plan, step);
+    if (task.kind == "run")
+      complete_run(task, plans && plan.at("at_smallest_feasible"), unchecked ? Json() : plan.at("predicted_s"), step);
+    else
+      complete_timing(task, plan, step);
   }
 
   void complete_run(Task& task, bool at_smallest, const Json& predicted, double step) {
@@ -174,7 +185,8 @@ class ApplicationPlanner {
     task.fields["budget"] = "whole";
     task.fields["granularity"] = plan.at("granularity");
     task.fields["warmup_steps"] = warmup;
-    for (const char* field : {"predicted_s", "lower_bound_s", "predicted_peak_bytes", "at_smallest_feasible"}) task.fields[field] = plan.at(field);
+    for (const char* field : {"predicted_s", "lower_bound_s", "predicted_peak_bytes", "at_smallest_feasible"})
+      task.fields[field] = plan.at(field);
     task.work["warmup_steps"] = warmup;
     task.work["timed_steps"] = timed;
     task.expected_s = kBegin + step * static_cast<double>(warmup + timed);
@@ -184,7 +196,7 @@ class ApplicationPlanner {
   const Config& study_;
   Json about_ = Json::object();
   std::vector<std::string> notes_;
-  std::map<std::string, Json> planned_;         // by workload
+  std::map<std::string, Json> planned_;        // by workload
   std::map<std::string, std::int64_t> steps_;  // of a run
 };
 

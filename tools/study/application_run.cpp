@@ -19,7 +19,8 @@ Config config_of_run(const Json& work, const fs::path& folder) {
   std::vector<std::string> overrides;
   for (const Json& word : work.at("overrides")) overrides.push_back(word);
   Config config = load_config((folder / std::string(work.at("config"))).string(), overrides);
-  if (work.at("plan").is_string()) config.set("recompute.plan", (folder / std::string(work["plan"])).string(), "the study");
+  if (work.at("plan").is_string())
+    config.set("recompute.plan", (folder / std::string(work["plan"])).string(), "the study");
   if (work.at("data").is_string()) config.set("data.path", (folder / std::string(work["data"])).string(), "the study");
   config.set("run.dir", (folder / std::string(work.at("run"))).string(), "the study");
   return config;
@@ -51,7 +52,9 @@ bool train_to_end(Config& config, const fs::path& run) {
 double cpu_seconds() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
-  auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
@@ -72,7 +75,8 @@ Json epochs_of(const fs::path& metrics) {
   Json list = Json::array();
   for (const auto& [number, found] : epochs) {
     if (!found.contains("hash")) continue;  // a run that ends within an epoch
-    list.push_back({{"epoch", number}, {"loss", found.contains("loss") ? found["loss"] : Json()}, {"hash", found["hash"]}});
+    list.push_back(
+        {{"epoch", number}, {"loss", found.contains("loss") ? found["loss"] : Json()}, {"hash", found["hash"]}});
   }
   return list;
 }
