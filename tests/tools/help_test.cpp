@@ -60,6 +60,7 @@ class Workshop {
     test::write_text(folder_ / "configs/cifar100_dense_queue.yaml", kQueue);
     test::write_text(folder_ / "configs/cifar100_supervised.yaml", kClassifier);
     fs::create_symlink(REPRISE_BINARY, folder_ / "bin/reprise");
+    fs::create_directory_symlink(fs::path(REPRISE_SOURCE_DIR) / "configs/studies", folder_ / "configs/studies");
     for (const char* name : {"programs/a.json", "queue.json"}) {
       fs::copy_file(fs::path(REPRISE_SOURCE_DIR) / "tests/conformance/scopes.json", folder_ / name);
     }

@@ -19,7 +19,7 @@ import language
 import worker
 
 HERE = Path(__file__).resolve().parent
-BATCH = 220
+BATCH = 60
 
 
 class Mode(NamedTuple):
