@@ -230,7 +230,7 @@ TEST_F(StudyVerb, TheMapIsPlannedCellByCellAndMeasuredWhereAsked) {
 }
 
 TEST(StudyFiles, WorkloadsAreThoseThatTheFilesWereFrozenWith) {
-  for (const char* name : {"sparse_write_small"}) {
+  for (const char* name : {"sparse_write_small", "sparse_write"}) {
     std::string file = kConfigs + "studies/" + name + ".yaml", text = text_of(file);
     Outcome prints = reprise("study " + shell_word(file) + " --print-fingerprints");
     ASSERT_EQ(prints.code, 0) << prints.text;
