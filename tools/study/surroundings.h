@@ -1,4 +1,5 @@
-// What a record says of the circumstances: program, machine, load, time. Called by the runner.
+// What a record says of the circumstances: program, machine, load, time. Called by the runner when a task begins and when it
+// has ended; nothing in it names a person or the machine itself.
 #pragma once
 
 #include <string>

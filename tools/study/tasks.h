@@ -1,4 +1,5 @@
-// The tasks of a study as a file: written once when the study is planned, read by every later call.
+// The tasks of a study as a file, written once when the study is planned and read by every later call; and the seeded
+// orders in which tasks stand. Called by the runner and by types of studies.
 #pragma once
 
 #include <string>
