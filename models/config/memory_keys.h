@@ -1,4 +1,5 @@
 // The keys of the model types around a memory; part of project_model_types() (models/config/schema.h).
+// Every size of these workloads is a key, so that a study can scale them.
 #pragma once
 
 #include <vector>

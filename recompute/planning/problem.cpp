@@ -11,6 +11,8 @@ namespace reprise {
 
 namespace {
 
+constexpr std::size_t kMostRecords = 256;  // objects: the solver's time grows with their number
+
 std::int64_t charge_of(const Region& region) { return round_up_64(list_rows(region.runs()).block_bytes()); }
 
 /// Adds `options` to the use of `object` by `segment` for the same class and state, or makes that use.
@@ -224,8 +226,31 @@ void Problem::add_records(const Profile& profile) {
   for (const auto& [write, list] : atoms) {
     for (const auto& [region, readers] : list) add_record(records, write, region, readers, profile);
   }
-  for (auto& [key, object] : records.objects) instance_.objects.push_back(std::move(object));
+  std::vector<solver::Object> objects = records.objects.size() > kMostRecords ? by_last_use(records) : std::vector<solver::Object>{};
+  if (objects.empty()) {
+    for (auto& [key, object] : records.objects) objects.push_back(std::move(object));
+  }
+  for (solver::Object& object : objects) instance_.objects.push_back(std::move(object));
   for (const auto& [key, joint] : records.exchanges) instance_.joint_times.push_back(joint);
+}
+
+/// Where many segments read rows of a table at random, nearly every row that a write overwrites has readers of its own:
+/// thousands of records of a few rows. All of one write that are dropped at the same row are then one object, which is
+/// there as soon as any of its readers is served by region. That is never less than the records hold.
+std::vector<solver::Object> Problem::by_last_use(const Records& records) {
+  std::map<std::pair<KillingWrite, std::int32_t>, solver::Object> merged;
+  for (const auto& [key, object] : records.objects) {
+    std::int32_t last = 0;
+    for (const solver::Use& use : object.uses) last = std::max(last, use.row);
+    auto [at, fresh] = merged.emplace(std::pair(key.first, last), object);
+    if (fresh) continue;
+    for (const solver::Use& use : object.uses) add_use(at->second, use);
+    at->second.bytes = std::min(at->second.bytes + object.bytes, records.whole.at(key.first));
+    at->second.time_ns += object.time_ns;
+  }
+  std::vector<solver::Object> objects;
+  for (auto& [key, object] : merged) objects.push_back(std::move(object));
+  return objects;
 }
 
 /// One object for all records of one write that the same uses keep alive, and one time for all that a segment exchanges for
@@ -235,7 +260,8 @@ void Problem::add_record(Records& records, const KillingWrite& write, const Regi
   solver::Object object;
   auto runs = static_cast<std::int64_t>(region.run_count());
   object.name = "record of " + readers_[readers.front()].storage.name;
-  object.bytes = std::min(charge_of(region), round_up_64(readers_[readers.front()].storage.bytes));
+  std::int64_t whole = records.whole[write] = round_up_64(readers_[readers.front()].storage.bytes);
+  object.bytes = std::min(charge_of(region), whole);
   object.time_ns = profile.micro_batches * profile.gather.of(region.bytes(), runs);
   object.birth = units_.forward_row(units_.of_node(write.node));
   for (std::size_t r : readers) {
@@ -255,7 +281,7 @@ void Problem::add_record(Records& records, const KillingWrite& write, const Regi
   std::sort(uses.begin(), uses.end());
   auto [at, fresh] = records.objects.emplace(std::pair(write, std::move(uses)), object);
   if (fresh) return;
-  at->second.bytes = std::min(at->second.bytes + object.bytes, round_up_64(readers_[readers.front()].storage.bytes));
+  at->second.bytes = std::min(at->second.bytes + object.bytes, whole);
   at->second.time_ns += object.time_ns;
 }
 

@@ -68,6 +68,7 @@ class Problem {
   struct Records {  // by write and uses; by segment, options and class
     std::map<std::pair<KillingWrite, std::vector<std::array<std::uint64_t, 4>>>, solver::Object> objects;
     std::map<std::array<std::uint64_t, 3>, solver::JointTime> exchanges;
+    std::map<KillingWrite, std::int64_t> whole;  // bytes of a copy of the storage that is written
   };
 
   std::size_t option_in(const Probe& probe, std::uint32_t unit) const;
@@ -80,6 +81,7 @@ class Problem {
   void add_values();
   void add_snapshots(const Profile& profile);
   void add_records(const Profile& profile);
+  static std::vector<solver::Object> by_last_use(const Records& records);
   void add_record(Records& records, const KillingWrite& write, const Region& region, const std::vector<std::size_t>& readers,
                   const Profile& profile);
   void measure_own();

@@ -322,6 +322,9 @@ void average_rows(std::vector<CheckRow>& rows) {
       return CheckOutputs();
     };
   }));
+}
+
+void count_rows_rows(std::vector<CheckRow>& rows) {
   rows.push_back(row(
       "count_rows", "rows that repeat",
       [](CheckCase& c) -> CheckApply {
@@ -357,6 +360,7 @@ std::vector<CheckRow> index_rows() {
     for (CheckRow& each : rows_of(op)) rows.push_back(std::move(each));
   }
   average_rows(rows);
+  count_rows_rows(rows);
   queue_rows(rows);
   return rows;
 }

@@ -124,7 +124,7 @@ TEST_F(PlanVerb, MistakesAreNamedBeforeAnythingIsMeasured) {
            {"recompute.plan=x.json", 2, "expected no stored plan"},
            {"'recompute.options={head: retain}'", 2, "expected no options"},
            {"recompute.profile=" + path("no.json"), 2, "reprise-profile/1"},
-           {"recompute.profile=/nonexistent.json", 2, "cannot read"},
+           {"recompute.profile=/nonexistent.json", 2, "cannot open /nonexistent.json"},
            {"--frontier", 2, "-o DIR"},
            {"--frontier --all -o x", 2, "got both"},
            {"--all -o x.json", 2, "expected one plan"},

@@ -77,7 +77,7 @@ TEST(Program, ConfigExplainsEveryKey) {
     EXPECT_PRED2(contains, reference.text, part);
   }
   EXPECT_PRED2(contains, reprise("config --markdown").text,
-               "| `train.batch` | integer | images | `128` | at least 1 |");
+               "| `probe.batch` | integer | images | `512` | at least 1 |");
   EXPECT_EQ(reprise("config --reference seed=1").code, 2);
 }
 

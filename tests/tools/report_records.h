@@ -1,4 +1,5 @@
 // Records as studies leave them, made from rules instead of measurements, for tests of the report.
+// The same rules give the same records: what a test expects of a table can be worked out by hand.
 #pragma once
 
 #include <cstdint>

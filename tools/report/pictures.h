@@ -1,4 +1,5 @@
 // Pictures that several sections of a report share. Used by the sections.
+// Data in, chart out: nothing here reads a record.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
 // How numbers and names read in tables and sentences of a report. Used by its sections.
+// One home, so that a ratio or a time reads the same wherever it stands.
 #pragma once
 
 #include <cstdint>

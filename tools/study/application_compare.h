@@ -1,4 +1,5 @@
 // Two trainings of one seed, epoch by epoch: where their bytes part. Called by the analysis of the application study.
+// Bytes are compared by their hashes; what one of the two lacks is a difference too.
 #pragma once
 
 #include <optional>
