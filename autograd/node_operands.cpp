@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/node_builder.h"
+#include "autograd/recorded_operands.h"
 #include "core/error.h"
 
 namespace reprise {
@@ -13,16 +14,9 @@ namespace {
 const OperandRecord kBlankOperand;  // see the note in node_builder.cpp
 const OperandShape kBlankShape;
 
-class Regions final : public RegionContext {
+class Regions final : public RecordedOperands {
  public:
-  Regions(const Op& op, const NodeRecord& node, TapeData& data) : op_(op), node_(node), data_(data) {}
-  const Op& op() const override { return op_; }
-  const Attrs& attrs() const override { return node_.attrs; }
-  int input_count() const override { return node_.inputs; }
-  const Tensor& operand(int index) const override {
-    const OperandRecord& record = data_.operands[node_.first_operand + index];
-    return record.kind == OperandKind::value ? data_.values[record.value].tensor : record.tensor;
-  }
+  Regions(const NodeRecord& node, TapeData& data) : RecordedOperands(node, data), data_(data) {}
   TensorView view(int index) const override {
     const Tensor& tensor = operand(index);
     if (!tensor.storage().host_read()) data_.data_dependent = true;
@@ -30,8 +24,6 @@ class Regions final : public RegionContext {
   }
 
  private:
-  const Op& op_;
-  const NodeRecord& node_;
   TapeData& data_;
 };
 
@@ -119,7 +111,7 @@ const Tensor& NodeBuilder::constant(double number, DType dtype) {
 }
 
 void NodeBuilder::find_regions() {
-  Regions context(op_, node_, data_);
+  Regions context(node_, data_);
   bool known = !data_.data_dependent;
   scratch_.regions.resize(static_cast<std::size_t>(node_.inputs + node_.updates));
   for (int i = 0; i < node_.inputs + node_.updates; ++i) {

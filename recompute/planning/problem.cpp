@@ -226,18 +226,18 @@ void Problem::add_records(const Profile& profile) {
   for (const auto& [write, list] : atoms) {
     for (const auto& [region, readers] : list) add_record(records, write, region, readers, profile);
   }
-  std::vector<solver::Object> objects = records.objects.size() > kMostRecords ? by_last_use(records) : std::vector<solver::Object>{};
-  if (objects.empty()) {
-    for (auto& [key, object] : records.objects) objects.push_back(std::move(object));
+  if (records.objects.size() > kMostRecords) {
+    add_by_last_use(records);
+  } else {
+    for (auto& [key, object] : records.objects) instance_.objects.push_back(std::move(object));
   }
-  for (solver::Object& object : objects) instance_.objects.push_back(std::move(object));
   for (const auto& [key, joint] : records.exchanges) instance_.joint_times.push_back(joint);
 }
 
 /// Where many segments read rows of a table at random, nearly every row that a write overwrites has readers of its own:
 /// thousands of records of a few rows. All of one write that are dropped at the same row are then one object, which is
 /// there as soon as any of its readers is served by region. That is never less than the records hold.
-std::vector<solver::Object> Problem::by_last_use(const Records& records) {
+void Problem::add_by_last_use(const Records& records) {
   std::map<std::pair<KillingWrite, std::int32_t>, solver::Object> merged;
   for (const auto& [key, object] : records.objects) {
     std::int32_t last = 0;
@@ -248,9 +248,7 @@ std::vector<solver::Object> Problem::by_last_use(const Records& records) {
     at->second.bytes = std::min(at->second.bytes + object.bytes, records.whole.at(key.first));
     at->second.time_ns += object.time_ns;
   }
-  std::vector<solver::Object> objects;
-  for (auto& [key, object] : merged) objects.push_back(std::move(object));
-  return objects;
+  for (auto& [key, object] : merged) instance_.objects.push_back(std::move(object));
 }
 
 /// One object for all records of one write that the same uses keep alive, and one time for all that a segment exchanges for

@@ -81,7 +81,7 @@ class Problem {
   void add_values();
   void add_snapshots(const Profile& profile);
   void add_records(const Profile& profile);
-  static std::vector<solver::Object> by_last_use(const Records& records);
+  void add_by_last_use(const Records& records);
   void add_record(Records& records, const KillingWrite& write, const Region& region, const std::vector<std::size_t>& readers,
                   const Profile& profile);
   void measure_own();

@@ -2,6 +2,8 @@
 // the measured one, or bounds it where rows follow from data.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/check/check.h"
 #include "models/check/halfway_plans.h"
 #include "models/run/run_folder.h"
@@ -117,6 +119,9 @@ TEST(MemoryModels, ThePeakIsPredictedWhereRecordsAreManyAndSmall) {
   RunPlanner planner(config, even_profile(config));
   std::int64_t low = planner.least("region").predicted_peak, high = planner.plan("retain", 0).plan->predicted_peak;
   ASSERT_LT(low, high);
+  const auto& objects = planner.planner().problem().instance().objects;
+  auto records = std::count_if(objects.begin(), objects.end(), [](const auto& o) { return o.name.starts_with("record of"); });
+  EXPECT_LE(records, 11 * 12 / 2) << "one for each write and the layer that needs it last";
   for (const std::string method : {"region", "retain+region", "joint"}) {
     for (int i = 0; i < 5; ++i) {
       Planner::Answer answer = planner.plan(method, low + (high - low) * i / 4);
