@@ -5,8 +5,7 @@
 #include "core/interrupt.h"
 #include "core/machine.h"
 #include "core/parallel.h"
-#include "core/philox.h"
-#include "models/train/step_planner.h"
+#include "models/train/bare_steps.h"
 #include "recompute/context.h"
 #include "recompute/planning/move_costs.h"
 #include "recompute/planning/step_timer.h"
@@ -16,18 +15,6 @@ namespace reprise {
 namespace {
 
 constexpr int kWarmUp = 2;
-
-/// Images between -1 and 1, labels in turn.
-void fill(Batch& batch, std::int64_t classes) {
-  std::uint64_t at = 0;
-  for (Tensor& view : batch.views) {
-    if (!view.defined()) continue;
-    for (float& x : view.host_write<float>("profile")) x = static_cast<float>(philox_word(1, 0, at++)) * 0x1p-31f - 1.0f;
-  }
-  if (!batch.labels.defined()) return;
-  std::int64_t label = 0;
-  for (std::int64_t& x : batch.labels.host_write<std::int64_t>("profile")) x = label++ % classes;
-}
 
 /// What the plan's snapshots, records and exchanges cost a step by `costs`.
 std::int64_t moved_by(const Plan& plan, const Problem& problem, const MoveCosts& costs) {
@@ -42,87 +29,37 @@ std::int64_t moved_by(const Plan& plan, const Problem& problem, const MoveCosts&
   return ns;
 }
 
-class ProfiledSteps {
- public:
-  ProfiledSteps(const Config& config, std::shared_ptr<const Plan> plan)
-      : config_(config),
-        session_(config),
-        marks_(config, session_.model->segment_names()),
-        recompute_(config, marks_, plan),
-        optimiser_(config, *session_.model, session_.memory),
-        tape_(session_.memory),
-        planner_(config, plan) {
-    recompute_.install(tape_, session_.memory);
-    // All slots of the loader, so that what is live is what training holds.
-    for (std::int64_t i = 0; i <= config.get_int("data.prefetch"); ++i) {
-      slots_.push_back(make_dry_batch(config, *session_.model, session_.memory));
-      fill(slots_.back(), 100);
-    }
-    session_.memory.meter().reset_peak();
-  }
-
-  void run(StepTimer& timer, int steps) {
-    for (int i = 0; i < steps; ++i) {
-      step(timer);
-      if (stop_requested()) throw Interrupted{"profiling; nothing was written"};
-    }
-  }
-
-  /// One step, with `begin` called right before its forward and `end` after all of its work.
-  void run_watched(const std::function<void(Tape&)>& begin, const std::function<void()>& end) {
-    StepTimer timer;
-    optimiser_.clear_gradients();
-    planner_.schedule(session_.model->host_state());
-    begin(tape_);
-    step(timer);
-    end();
-  }
-
-  Tape& tape() { return tape_; }
-  std::int64_t peak() { return session_.memory.meter().peak(); }
-
- private:
-  void step(StepTimer& timer) {
-    planner_.schedule(session_.model->host_state());  // outside the time: a run makes each schedule once
+/// Steps that change nothing but states: at the learning rate 0.
+void run(BareSteps& steps, StepTimer& timer, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    steps.make_schedule();
     timer.begin();
-    optimiser_.clear_gradients();
-    for (std::int64_t i = 0; i < config_.get_int("train.accumulate"); ++i) {
-      tape_.follow(&planner_.schedule(session_.model->host_state()));
-      Forward forward = session_.model->forward(tape_, slots_[next_++ % slots_.size()], marks_);
-      tape_.backward(forward.loss);
-      forward = {};
-      tape_.clear();
-    }
-    optimiser_.step(++steps_, 0.0, config_.get_int("train.accumulate"));
-    session_.model->after_step();
+    steps.backward();
+    steps.update(0.0);
     timer.end();
+    if (stop_requested()) throw Interrupted{"profiling; nothing was written"};
   }
-
-  const Config& config_;
-  ModelSession session_;
-  SegmentMarks marks_;
-  RecomputeSetup recompute_;
-  Optimiser optimiser_;
-  std::vector<Batch> slots_;
-  Tape tape_;
-  StepPlanner planner_;
-  std::size_t next_ = 0;
-  std::int64_t steps_ = 0;
-};
+}
 
 }  // namespace
 
 void run_one_step(const Config& config, const std::shared_ptr<const Plan>& plan, const std::function<void(Tape&)>& begin,
                   const std::function<void()>& end) {
-  ProfiledSteps(config, plan).run_watched(begin, end);
+  BareSteps steps(config, plan);
+  steps.clear_gradients();
+  steps.make_schedule();
+  begin(steps.tape());
+  steps.backward();
+  steps.update(0.0);
+  end();
 }
 
 MeasuredSteps measure_steps(const Config& config, const std::shared_ptr<const Plan>& plan, int count) {
-  ProfiledSteps steps(config, plan);
+  BareSteps steps(config, plan);
   StepTimer timer;
-  steps.run(timer, kWarmUp);
+  run(steps, timer, kWarmUp);
   timer.forget();
-  steps.run(timer, count);
+  run(steps, timer, count);
   Profile times;
   timer.read(times);
   return {times.step_ns, times.spread, steps.peak()};
@@ -139,12 +76,12 @@ Profile measure_profile(const Config& config, const std::shared_ptr<const Plan>&
   profile.gather = costs.gather;
   profile.exchange = costs.exchange;
   {
-    ProfiledSteps steps(config, plan);
+    BareSteps steps(config, plan);
     StepTimer timer;
     timer.attach(steps.tape());
-    steps.run(timer, kWarmUp);
+    run(steps, timer, kWarmUp);
     timer.forget();
-    steps.run(timer, static_cast<int>(config.get_int("recompute.profile_steps")));
+    run(steps, timer, config.get_int("recompute.profile_steps"));
     timer.read(profile);
     timer.detach();
     profile.isa = read_context("isa", steps.tape());

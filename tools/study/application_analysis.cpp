@@ -70,7 +70,7 @@ class ApplicationAnalysis {
     summary["schema"] = "reprise-study-summary/1";
     summary["study"] = study_.get_string("name");
     summary["level"] = kLevel;
-    count(summary);
+    summary.update(count_records(records_));
     summary["seeds"] = Json::array();
     for (const auto& [layout, methods] : layouts_) compare_seeds(layout, methods);
     compare_unchecked();
@@ -93,17 +93,6 @@ class ApplicationAnalysis {
 
   void wrong(const std::string& text) {
     if (analysis_.wrong.empty()) analysis_.wrong = "[study] " + text;
-  }
-
-  void count(Json& summary) const {
-    Json failed = Json::array();
-    std::map<std::string, std::map<std::string, std::int64_t>> numbers;
-    for (const Record& record : records_) {
-      ++numbers[record.kind][record.status];
-      if (record.status == "failed") failed.push_back(record.id);
-    }
-    summary["records"] = numbers;
-    summary["failed"] = failed;
   }
 
   /// Methods in the order of the study file, as far as they have records.

@@ -180,6 +180,16 @@ std::vector<Record> read_records(const fs::path& file, const std::string& study)
   return parse_records(text, file.string(), study);
 }
 
+Json count_records(const std::vector<Record>& records) {
+  Json failed = Json::array();
+  std::map<std::string, std::map<std::string, std::int64_t>> numbers;
+  for (const Record& record : records) {
+    ++numbers[record.kind][record.status];
+    if (record.status == "failed") failed.push_back(record.id);
+  }
+  return {{"records", numbers}, {"failed", failed}};
+}
+
 RecordFile::RecordFile(const fs::path& file, const std::string& study) : file_(file), study_(study) {
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail(ErrorKind::io, "[study] cannot open {}: {}", file.string(), std::strerror(errno));

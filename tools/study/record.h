@@ -33,6 +33,9 @@ std::vector<Record> parse_records(const std::string& text, const std::string& or
 /// Errors (user): the file is missing, and as above.
 std::vector<Record> read_records(const std::filesystem::path& file, const std::string& study = "");
 
+/// `records` (kind -> status -> how many) and `failed` (ids), as every analysis begins.
+Json count_records(const std::vector<Record>& records);
+
 /// records.jsonl, held by one process at a time.
 class RecordFile {
  public:

@@ -83,7 +83,7 @@ class SparseWriteAnalysis {
     summary["schema"] = "reprise-study-summary/1";
     summary["study"] = study_.get_string("name");
     summary["level"] = kLevel;
-    count(summary);
+    summary.update(count_records(records_));
     summary["cells"] = Json::array();
     for (const auto& [key, cell] : cells_) summary["cells"].push_back(cell_json(key, cell));
     summary["targets"] = targets();
@@ -95,17 +95,6 @@ class SparseWriteAnalysis {
 
  private:
   using CellKey = std::tuple<std::string, std::string, std::string>;  // workload, budget, granularity
-
-  void count(Json& summary) const {
-    Json failed = Json::array();
-    std::map<std::string, std::map<std::string, std::int64_t>> numbers;
-    for (const Record& record : records_) {
-      ++numbers[record.kind][record.status];
-      if (record.status == "failed") failed.push_back(record.id);
-    }
-    summary["records"] = numbers;
-    summary["failed"] = failed;
-  }
 
   Pair pair(const CellRuns& cell, const std::string& over, const std::string& under) const {
     const MethodRuns &a = cell.methods.at(over), &b = cell.methods.at(under);
