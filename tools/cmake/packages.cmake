@@ -1,4 +1,4 @@
-# Third-party libraries, all of them Debian packages (tools/packages.sh lists their names).
+# Third-party libraries, all of them Debian packages (tools/setup.sh lists their names).
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -7,6 +7,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(LibArchive REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
 # Debian's xxHash comes without a CMake file.
 find_path(REPRISE_XXHASH_INCLUDE xxhash.h REQUIRED)

@@ -54,7 +54,7 @@ function(reprise_program)
     list(FILTER verbs EXCLUDE REGEX "/tools/bench/")  # what is measured is compiled like the rooms
     set_property(SOURCE ${verbs} APPEND PROPERTY COMPILE_OPTIONS ${REPRISE_PROGRAM_FLAGS})
     add_library(reprise_tools STATIC ${sources})
-    target_link_libraries(reprise_tools PUBLIC reprise_models CLI11::CLI11 benchmark::benchmark)
+    target_link_libraries(reprise_tools PUBLIC reprise_models CLI11::CLI11 benchmark::benchmark OpenSSL::Crypto)
     target_compile_definitions(reprise_tools PRIVATE REPRISE_VERSION="${PROJECT_VERSION}")
   else()
     add_library(reprise_tools INTERFACE)

@@ -27,8 +27,12 @@ struct Cohort {
   std::vector<Mode> modes;  // as the manifest orders them
 };
 
-/// The verdicts a record may have, from right to wrong.
-const std::vector<std::string>& verdict_names();
+struct Verdict {
+  const char* name;
+  const char* about;
+};
+/// The verdicts a record may have, from right to wrong, and what they mean.
+const std::vector<Verdict>& verdicts();
 /// Match, or a rejection that is allowed.
 bool is_right(const std::string& verdict);
 bool is_wrong(const std::string& verdict);  // neither right nor unsupported

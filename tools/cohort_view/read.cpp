@@ -72,8 +72,7 @@ Record read_record(const std::string& text, const std::string& mode, const fs::p
   if (text_in(json, "mode") != mode) refuse(file, line, "expected mode {}, got '{}'", mode, text_in(json, "mode"));
   if (record.program.empty() || record.group.empty() || record.id != record.program + "@" + mode)
     refuse(file, line, "expected `program`, `class` and the id PROGRAM@{}, got the id '{}'", mode, record.id);
-  const std::vector<std::string>& known = verdict_names();
-  if (std::find(known.begin(), known.end(), record.verdict) == known.end())
+  if (std::none_of(verdicts().begin(), verdicts().end(), [&](const Verdict& known) { return record.verdict == known.name; }))
     refuse(file, line, "expected a known verdict, got '{}'", record.verdict);
   for (const char* key : kValues) {
     if (!json.contains(key) || !json[key].is_object())
@@ -106,10 +105,17 @@ fs::path folder_of(const fs::path& path) {
 
 }  // namespace
 
-const std::vector<std::string>& verdict_names() {
-  static const std::vector<std::string> names = {"match", "reject_allowed", "reject_needless", "silent",
-                                                 "state", "unsupported",    "crash"};
-  return names;
+const std::vector<Verdict>& verdicts() {
+  static const std::vector<Verdict> all = {
+      {"match", "gradients, state and effects are those expected"},
+      {"reject_allowed", "refused, where the language allows it"},
+      {"reject_needless", "refused, although it could be honoured"},
+      {"silent", "a wrong gradient without a word"},
+      {"state", "right gradients, wrong state or effects"},
+      {"unsupported", "the framework cannot express the program"},
+      {"crash", "the process died or gave no answer"},
+  };
+  return all;
 }
 
 bool is_right(const std::string& verdict) { return verdict == "match" || verdict == "reject_allowed"; }

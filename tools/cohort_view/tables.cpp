@@ -88,7 +88,7 @@ std::string verdict_table(const Cohort& cohort) {
   std::string text = upper + fmt::format("{:>{}}\n", "all", kColumn) + lower + "\n";
   for (const Mode& mode : cohort.modes) {
     text += fmt::format("{:<22}", mode.name);
-    for (const std::string& verdict : verdict_names()) text += fmt::format("{:>{}}", count(mode, verdict), kColumn);
+    for (const Verdict& verdict : verdicts()) text += fmt::format("{:>{}}", count(mode, verdict.name), kColumn);
     text += fmt::format("{:>{}}\n", mode.records.size(), kColumn);
   }
   return trimmed(text);
@@ -148,7 +148,7 @@ Json summary(const Cohort& cohort) {
   Json json = {{"folder", cohort.folder.string()}, {"records", cohort.manifest["records"]}, {"modes", Json::object()}};
   for (const Mode& mode : cohort.modes) {
     Json& counts = json["modes"][mode.name]["verdicts"];
-    for (const std::string& verdict : verdict_names()) counts[verdict] = count(mode, verdict);
+    for (const Verdict& verdict : verdicts()) counts[verdict.name] = count(mode, verdict.name);
   }
   for (const auto& [group, modes] : by_class(cohort)) {
     for (const auto& [name, tally] : modes) {

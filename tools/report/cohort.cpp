@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/chart/chart.h"
+#include "tools/cohort_view/cohort.h"
 #include "tools/report/sections.h"
 #include "tools/report/wording.h"
 
@@ -36,17 +37,17 @@ void add_facts(Document& document, const Cohort& cohort) {
 
 void add_counts(Document& document, const Cohort& cohort) {
   Table table{"Verdicts by mode, in programs", {{"mode", false}, {"", false}}, {}, {}};
-  for (const Verdict& verdict : verdicts()) table.columns.push_back({verdict.name});
+  for (const cohort::Verdict& verdict : cohort::verdicts()) table.columns.push_back({verdict.name});
   table.columns.push_back({"all"});
   for (const CohortMode& mode : cohort.modes) {
     std::vector<std::string> row{mode.name, mode.framework + ": " + mode.about};
-    for (const Verdict& verdict : verdicts()) row.push_back(count_text(mode.of(verdict.name)));
+    for (const cohort::Verdict& verdict : cohort::verdicts()) row.push_back(count_text(mode.of(verdict.name)));
     row.push_back(count_text(mode.records));
     table.rows.push_back(std::move(row));
   }
   document.table(std::move(table));
   std::vector<std::string> meaning;
-  for (const Verdict& verdict : verdicts()) meaning.push_back(std::string(verdict.name) + ": " + verdict.about);
+  for (const cohort::Verdict& verdict : cohort::verdicts()) meaning.push_back(std::string(verdict.name) + ": " + verdict.about);
   document.list(std::move(meaning));
 }
 

@@ -28,19 +28,6 @@ std::int64_t CohortMode::in(const std::string& group) const {
   return sum;
 }
 
-const std::vector<Verdict>& verdicts() {
-  static const std::vector<Verdict> all = {
-      {"match", "gradients, state and effects are those expected"},
-      {"reject_allowed", "refused, where the language allows it"},
-      {"reject_needless", "refused, although it could be honoured"},
-      {"silent", "a wrong gradient without a word"},
-      {"state", "right gradients, wrong state or effects"},
-      {"unsupported", "the framework cannot express the program"},
-      {"crash", "the process died or gave no answer"},
-  };
-  return all;
-}
-
 bool is_cohort(const fs::path& path) {
   constexpr std::int64_t kMostBytes = 1 << 24;
   std::error_code error;

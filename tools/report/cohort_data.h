@@ -27,13 +27,6 @@ struct Cohort {
   std::vector<CohortMode> modes;  // in the order of the manifest
 };
 
-/// The verdicts, from right to wrong; and what they mean.
-struct Verdict {
-  const char* name;
-  const char* about;
-};
-const std::vector<Verdict>& verdicts();
-
 /// Errors (user): as cohort::read_cohort.
 Cohort read_cohort(const std::filesystem::path& folder);
 bool is_cohort(const std::filesystem::path& path);
