@@ -14,6 +14,7 @@ import numpy as np
 import oracle
 from generator_classes import ANYTHING, CLASSES, EVERYWHERE
 from generator_steps import STEPS, number
+from language import mentioned
 
 MARGIN = 2e-4
 MOVED = 2e-5
@@ -215,13 +216,7 @@ def main_body(b, segments, flags):
 
 def declare(b, program):
     """Adds what the statements speak of."""
-    words, todo = set(), [program["segments"], program["main"]]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            words.add(item)
-        elif isinstance(item, (list, dict)):
-            todo += item if isinstance(item, list) else item.values()
+    words = mentioned(program["main"], program)
     w, n = b.width, b.rows
     inputs = {"x": {"kind": "leaf", **b.tensor([b.batch, w])}, "W": {"kind": "param", **b.tensor([w, w])},
               "W2": {"kind": "param", **b.tensor([w, w])}, "bias": {"kind": "param", **b.tensor([w])},

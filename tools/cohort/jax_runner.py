@@ -15,7 +15,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from jax_ops import OPS, as_array
 from jax_state import Refs, Values
-from language import Frame, Unsupported, block_index, count_of, draw, mentioned, statements, test
+from language import Frame, HostStatements, Unsupported, block_index, count_of, draw, mentioned, statements
 
 MODES = ["jax_values", "jax_ref", "jax_ref_no_remat"]
 
@@ -47,7 +47,7 @@ class Stage:
         self.pullback, self.inputs, self.outputs = pullback, inputs, outputs
 
 
-class Machine:
+class Machine(HostStatements):
     def __init__(self, program, mode):
         self.p = program
         if program.get("expect", {}).get("error"):
@@ -197,23 +197,6 @@ class Machine:
             self.cells[s["cell"]] = self.number(s["value"])
         else:
             self.cells[s["cell"]] = lax.stop_gradient(as_array(self, self.operand(frame, s["value"])))
-
-    def bump(self, frame, s):
-        self.cells[s["cell"]] += s["by"]
-
-    def append(self, frame, s):
-        value = s["value"]
-        self.cells[s["cell"]].append(self.cells[value] if isinstance(value, str) and value in self.cells else value)
-
-    def choose(self, frame, s):
-        kind, *numbers = s["test"]
-        self.body(frame, s.get("then" if test(kind, [self.number(n) for n in numbers]) else "else", []))
-
-    def within(self, frame, s):
-        old = self.contexts[s["key"]]
-        self.contexts[s["key"]] = s["value"]
-        self.body(frame, s["body"])
-        self.contexts[s["key"]] = old
 
     def context(self, frame, s):
         frame.names[s["out"]] = Value(jnp.asarray(float(self.contexts[s["key"]]), self.dtype))

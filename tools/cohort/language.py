@@ -43,6 +43,29 @@ class Instance:
         return key, self.nodes[key]
 
 
+class HostStatements:
+    """Statements on host state, alike in every framework. The machine has `cells`, `contexts`, `body` and `number`."""
+
+    def bump(self, frame, s):
+        self.cells[s["cell"]] += s["by"]
+
+    def append(self, frame, s):
+        value = s["value"]
+        self.cells[s["cell"]].append(self.cells[value] if isinstance(value, str) and value in self.cells else value)
+
+    def choose(self, frame, s):
+        kind, *numbers = s["test"]
+        self.body(frame, s.get("then" if test(kind, [self.number(n) for n in numbers]) else "else", []))
+
+    def within(self, frame, s):
+        old = self.contexts[s["key"]]
+        self.contexts[s["key"]] = s["value"]
+        try:
+            self.body(frame, s["body"])
+        finally:
+            self.contexts[s["key"]] = old
+
+
 KEYS = {"format", "name", "class", "about", "dtype", "inputs", "buffers", "views", "streams", "cells", "contexts",
         "segments", "main", "expect", "honour_or_reject"}
 

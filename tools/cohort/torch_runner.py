@@ -14,7 +14,7 @@ import functools
 import torch
 from torch.utils import checkpoint as ckpt
 
-from language import Frame, InjectedFailure, Instance, block_index, count_of, draw, test
+from language import Frame, HostStatements, InjectedFailure, Instance, block_index, count_of, draw
 from torch_ops import OPS, as_tensor
 
 
@@ -30,7 +30,7 @@ class State:
         self.tensor = tensor
 
 
-class Machine:
+class Machine(HostStatements):
     def __init__(self, program, mode):
         self.p, self.mode = program, mode
         self.dtype = torch.float64 if program.get("dtype") == "f64" else torch.float32
@@ -187,25 +187,6 @@ class Machine:
             self.cells[s["cell"]] = as_tensor(self, self.operand(frame, s["value"])).detach().clone()
         else:
             self.cells[s["cell"]] = self.number(s["value"])
-
-    def bump(self, frame, s):
-        self.cells[s["cell"]] += s["by"]
-
-    def append(self, frame, s):
-        value = s["value"]
-        self.cells[s["cell"]].append(self.cells[value] if isinstance(value, str) and value in self.cells else value)
-
-    def choose(self, frame, s):
-        kind, *numbers = s["test"]
-        self.body(frame, s.get("then" if test(kind, [self.number(n) for n in numbers]) else "else", []))
-
-    def within(self, frame, s):
-        old = self.contexts[s["key"]]
-        self.contexts[s["key"]] = s["value"]
-        try:
-            self.body(frame, s["body"])
-        finally:
-            self.contexts[s["key"]] = old
 
     def context(self, frame, s):
         frame.names[s["out"]] = torch.tensor(float(self.contexts[s["key"]]), dtype=self.dtype)
