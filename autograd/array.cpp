@@ -53,8 +53,10 @@ void fill(const TensorView& to, double value) {
   if (!to.data) return;
   dispatch_any(to.dtype, [&]<class T>() {
     T number;
-    if constexpr (std::is_same_v<T, BFloat16>) number = BFloat16(static_cast<float>(value));
-    else number = static_cast<T>(value);
+    if constexpr (std::is_same_v<T, BFloat16>)
+      number = BFloat16(static_cast<float>(value));
+    else
+      number = static_cast<T>(value);
     for (std::int64_t i = 0, n = to.size(); i < n; ++i) to.as<T>()[i] = number;
   });
 }

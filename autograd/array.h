@@ -1,6 +1,6 @@
 // The few array operations that tape and engine need themselves: strided copies, sums of gradients, filling with a
-// number. Element order and partition are fixed, so results do not depend on the number of threads. Each does nothing in a
-// dry trace, where views have no bytes.
+// number. Element order and partition are fixed, so results do not depend on the number of threads. Each does nothing
+// in a dry trace, where views have no bytes.
 #pragma once
 
 #include "core/tensor.h"

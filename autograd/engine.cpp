@@ -16,8 +16,10 @@ namespace {
 /// Whether memory was taken and given back as the schedule tells. Guarded runs take none of their own from the meter.
 void check_trail(const Tape& tape, const Trail& expected, const char* phase) {
   if (!tape.schedule()->exact || tape.trail() == expected) return;
-  fail(ErrorKind::replay, "[schedule] expected {} memory events in a certain order by the end of the {}, got {}{}. The step departs "
-       "from its schedule: a handle lived longer or died sooner than when it was traced.", expected.events, phase, tape.trail().events,
+  fail(ErrorKind::replay,
+       "[schedule] expected {} memory events in a certain order by the end of the {}, got {}{}. The step departs "
+       "from its schedule: a handle lived longer or died sooner than when it was traced.",
+       expected.events, phase, tape.trail().events,
        tape.trail().events == expected.events ? " in another order or of other sizes" : "");
 }
 
@@ -34,11 +36,14 @@ void Tape::backward(std::span<const Value> of, bool keep) { BackwardEngine(*this
 
 void BackwardEngine::run(std::span<const Value> of, bool keep) {
   if (data_.open_segment != kNone) {
-    fail(ErrorKind::user, "[backward] expected no open segment, got '{}'. Call backward after the segment has returned.",
+    fail(ErrorKind::user,
+         "[backward] expected no open segment, got '{}'. Call backward after the segment has returned.",
          data_.segments[data_.open_segment].name);
   }
-  if (state_.active) require_same(of, keep);
-  else start(of, keep);
+  if (state_.active)
+    require_same(of, keep);
+  else
+    start(of, keep);
   struct PutBack {  // whatever leaves this function, every state is at its newest bytes
     Preserver& preserver;
     ~PutBack() { preserver.close_all(); }
@@ -58,7 +63,8 @@ void BackwardEngine::require_same(std::span<const Value> of, bool keep) const {
   bool same = keep == state_.keep && of.size() == state_.roots.size();
   for (std::size_t i = 0; same && i < of.size(); ++i) same = of[i].id() == state_.roots[i];
   if (!same) {
-    fail(ErrorKind::user, "[backward] expected the backward that failed to be called again, got another one. Call it again "
+    fail(ErrorKind::user,
+         "[backward] expected the backward that failed to be called again, got another one. Call it again "
          "with the same values, or abandon_backward() first.");
   }
 }
@@ -96,7 +102,8 @@ void BackwardEngine::mark(std::span<const Value> of) {
     if (!state_.reached[n]) continue;
     const NodeRecord& node = data_.nodes[n];
     if (node.consumed || node.aborted) {
-      fail(ErrorKind::user, "[backward] node {} ({}{}{}) {}. {}", n, node.op->name, *node.label ? " in " : "", node.label,
+      fail(ErrorKind::user, "[backward] node {} ({}{}{}) {}. {}", n, node.op->name, *node.label ? " in " : "",
+           node.label,
            node.consumed ? "was differentiated by an earlier backward" : "belongs to a segment whose body threw",
            node.consumed ? "Pass keep to all but the last backward over the same values." : "Record the step again.");
     }
@@ -108,8 +115,10 @@ void BackwardEngine::mark(std::span<const Value> of) {
       }
       auto at = std::find_if(state_.leaves.begin(), state_.leaves.end(),
                              [&](const BackwardState::LeafUse& use) { return use.leaf == operand.leaf; });
-      if (at == state_.leaves.end()) state_.leaves.push_back({operand.leaf, n, 0, false});
-      else at->lowest = n;
+      if (at == state_.leaves.end())
+        state_.leaves.push_back({operand.leaf, n, 0, false});
+      else
+        at->lowest = n;
     });
   }
   std::stable_sort(state_.leaves.begin(), state_.leaves.end(),
@@ -117,12 +126,16 @@ void BackwardEngine::mark(std::span<const Value> of) {
 }
 
 void BackwardEngine::seed(std::span<const Value> of) {
+  std::vector<Tensor> seeds;  // all of them before the first is handed over: a failure leaves no gradient behind
   for (const Value& value : of) {
-    ValueRecord& record = data_.values[value.id()];
-    Tensor ones = make_tensor(tape_.memory().allocator(), nullptr, record.tensor.dtype(), record.tensor.shape(), Category::cotangents);
-    fill(ones.view(), 1.0);
-    if (record.cotangent.defined()) add_into(record.cotangent.view(), ones.view());
-    record.cotangent = std::move(ones);
+    const Tensor& root = data_.values[value.id()].tensor;
+    seeds.push_back(make_tensor(tape_.memory().allocator(), nullptr, root.dtype(), root.shape(), Category::cotangents));
+    fill(seeds.back().view(), 1.0);
+  }
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    Tensor& cotangent = data_.values[of[i].id()].cotangent;
+    if (cotangent.defined()) add_into(cotangent.view(), seeds[i].view());
+    cotangent = std::move(seeds[i]);
   }
 }
 
@@ -197,8 +210,10 @@ void BackwardEngine::differentiate(std::uint32_t index) {
   NodeBackward context(tape_, index, scratch_);
   context.prepare();
   if (context.has_work() && !tape_.memory().is_dry()) {
-    if (Guard* guard = tape_.guard()) guard->backward(context);
-    else op.backward(context);
+    if (Guard* guard = tape_.guard())
+      guard->backward(context);
+    else
+      op.backward(context);
   }
   context.stage();
   if (observer) observer->after_backward(tape_, index, context.gradients());

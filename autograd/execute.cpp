@@ -28,8 +28,10 @@ void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>
   ++node.runs;
   if (memory.is_dry()) return;
   context.run = node.runs;
-  if (guarded) guarded->guard->forward(node, context, guarded->operands, guarded->stream);
-  else node.op->forward(context);
+  if (guarded)
+    guarded->guard->forward(node, context, guarded->operands, guarded->stream);
+  else
+    node.op->forward(context);
 }
 
 std::size_t Serving::add(const Tensor& tensor, ReadId read) {
@@ -49,8 +51,10 @@ void Serving::serve() {
       if (&other == &entry || !(other.tensor.storage_ref() == entry.tensor.storage_ref())) return false;
       return other.read == kNoRead || preserver_.version(other.read) > preserver_.version(entry.read);
     });
-    if (conflict && preserver_.broken(entry.read)) entry.copy = preserver_.materialise(entry.read);
-    else reads_.push_back(entry.read);
+    if (conflict && preserver_.broken(entry.read))
+      entry.copy = preserver_.materialise(entry.read);
+    else
+      reads_.push_back(entry.read);
   }
   if (!reads_.empty()) preserver_.serve(reads_);
 }
@@ -58,7 +62,7 @@ void Serving::serve() {
 TensorView Serving::view(std::size_t at) const {
   const Entry& entry = entries_[at];
   TensorView view = entry.tensor.shape_view();
-  std::byte* base = entry.copy             ? entry.copy->raw()
+  std::byte* base = entry.copy              ? entry.copy->raw()
                     : entry.read == kNoRead ? entry.tensor.storage().raw()
                                             : preserver_.base(entry.read);
   view.data = base ? base + entry.tensor.offset() * size_of(view.dtype) : nullptr;

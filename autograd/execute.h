@@ -20,7 +20,8 @@ struct GuardedCall {
 /// Runs op.forward. `operands` and `results` are positioned as the op numbers them; workspace is taken and returned.
 /// Errors: what the op throws, with the op's name as context.
 void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>& operands,
-                 const std::vector<TensorView>& results, bool replay, const GuardedCall* guarded = nullptr, Mask given = 0);
+                 const std::vector<TensorView>& results, bool replay, const GuardedCall* guarded = nullptr,
+                 Mask given = 0);
 
 /// Gathers the operands or saved results of one node and makes the bytes that each of them means available together.
 ///

@@ -125,9 +125,8 @@ void diagnose(GuardFrame& frame, const Op& op, const char* pass, const Run& run)
   frame.reset(0);
   if (differs()) {
     fail(ErrorKind::internal,
-         "[{}]{} gives other bytes when it runs again on the same operands. Draw numbers through .draws and name state "
-         "in .inputs "
-         "or .updates; if it cannot repeat itself, set .nondeterministic.",
+         "[{}]{} gives other bytes when it runs again on the same operands. Draw numbers through .draws and name "
+         "state in .inputs or .updates; if it cannot repeat itself, set .nondeterministic.",
          op.name, pass);
   }
   frame.reset(1);
@@ -229,8 +228,7 @@ void Guard::check_streams(const Op& op) {
     stream->position = position;
     fail(ErrorKind::internal,
          "[{}] takes {} numbers of stream '{}' by itself. Set .draws, say how many in infer (draws()), and use the "
-         "range that the "
-         "context gives.",
+         "range that the context gives.",
          op.name, taken, stream->name);
   }
 }

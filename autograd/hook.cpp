@@ -35,7 +35,8 @@ const Op kHook{.name = "hook",
 }  // namespace
 
 Value hook(Tape& tape, Arg x, const GradientHook& body) {
-  return tape.apply_one(kHook, {std::move(x)}, Attrs().add(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&body))));
+  return tape.apply_one(kHook, {std::move(x)},
+                        Attrs().add(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&body))));
 }
 
 }  // namespace reprise

@@ -25,7 +25,10 @@ class Leaf : public RefCounted {
     return Ref<Leaf>(leaf);
   }
 
-  void clear_grad() { grad_empty = true; grad_partial = false; }
+  void clear_grad() {
+    grad_empty = true;
+    grad_partial = false;
+  }
 
   std::string name;
   Tensor data;

@@ -62,9 +62,9 @@ void owe_aliases(TapeData& data, Preserver& preserver, ValueId value) {
     if (record.tensor.storage_ref() == data.values[value].tensor.storage_ref()) {
       StateOption option = record.segment == kNone ? StateOption::whole : data.segments[record.segment].option.state;
       const NodeRecord& node = data.nodes[record.node];
-      record.read = preserver.owe(record.tensor.storage(), record.tensor.region(), option,
-                                  {record.segment == kNone ? "" : data.segments[record.segment].name, node.op->name,
-                                   "result"});
+      record.read =
+          preserver.owe(record.tensor.storage(), record.tensor.region(), option,
+                        {record.segment == kNone ? "" : data.segments[record.segment].name, node.op->name, "result"});
     }
   }
 }

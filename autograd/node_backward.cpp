@@ -87,8 +87,10 @@ void NodeBackward::serve_saved() {
   };
   for_each_bit(node_.saved_operands, [&](int i) {
     const OperandRecord& operand = data_.operands[node_.first_operand + i];
-    if (operand.kind == OperandKind::value) add_value(operand.value, &in_[i]);
-    else wanted.emplace_back(&in_[i], serving_.add(operand.tensor, operand.read));
+    if (operand.kind == OperandKind::value)
+      add_value(operand.value, &in_[i]);
+    else
+      wanted.emplace_back(&in_[i], serving_.add(operand.tensor, operand.read));
   });
   for_each_bit(node_.saved_results, [&](int r) { add_value(node_.first_value + r, &out_[r]); });
   if (!wanted.empty()) serving_.serve();
@@ -98,8 +100,9 @@ void NodeBackward::serve_saved() {
 const TensorView& NodeBackward::in(int index) const {
   if (!(node_.saved_operands >> index & 1)) {
     int update = index - node_.inputs;
-    fail_not_saved(*op, "operand", index, update < 0 ? "in" : "old",
-                   update < 0 ? name_at(op->inputs, std::min(index, op->input_count() - 1)) : name_at(op->updates, update));
+    fail_not_saved(
+        *op, "operand", index, update < 0 ? "in" : "old",
+        update < 0 ? name_at(op->inputs, std::min(index, op->input_count() - 1)) : name_at(op->updates, update));
   }
   return in_[index];
 }
@@ -178,7 +181,8 @@ bool NodeBackward::take_over(int index) {
     if (!source.defined() || source.storage().ref_count() != 1 || source.dtype() != like.dtype()) continue;
     if (!(source.shape() == like.shape())) continue;
     bool taken = false;
-    for (const Target& other : targets_) taken |= other.tensor.defined() && &other.tensor.storage() == &source.storage();
+    for (const Target& other : targets_)
+      taken |= other.tensor.defined() && &other.tensor.storage() == &source.storage();
     if (taken) continue;
     targets_[index].tensor = source;
     return true;
@@ -193,8 +197,8 @@ void NodeBackward::make_target(int index) {
   // A gradient made here stays as the leaf's; memory taken over would have to be copied into one.
   if (!direct_target(index) && (fresh_leaf || !take_over(index))) {
     const Tensor& like = operand_tensor(index);
-    target.tensor = make_tensor(tape_.memory().allocator(), fresh_leaf ? tape_.memory().observer() : nullptr, like.dtype(),
-                                like.shape(), fresh_leaf ? Category::gradients : Category::cotangents);
+    target.tensor = make_tensor(tape_.memory().allocator(), fresh_leaf ? tape_.memory().observer() : nullptr,
+                                like.dtype(), like.shape(), fresh_leaf ? Category::gradients : Category::cotangents);
     if (tape_.guard()) fill_guard_pattern(target.tensor.view().data, target.tensor.bytes(), like.dtype(), 0);
   }
   target.view = target.tensor.view();
@@ -202,7 +206,9 @@ void NodeBackward::make_target(int index) {
 
 const TensorView& NodeBackward::grad(int index) {
   Target& target = targets_[index];
-  if (!wants(index)) fail(ErrorKind::internal, "[{}] its backward makes the gradient of operand {}, which is not wanted", op->name, index);
+  if (!wants(index))
+    fail(ErrorKind::internal, "[{}] its backward makes the gradient of operand {}, which is not wanted", op->name,
+         index);
   return target.view;
 }
 
@@ -260,7 +266,8 @@ void NodeBackward::stage() {
     if (!leaf.grad.defined()) {
       leaf.grad_empty = true;
       if (holders(target.tensor) == 1 && target.tensor.storage().category() == Category::gradients) continue;
-      leaf.grad = make_tensor(allocator, tape_.memory().observer(), leaf.data.dtype(), leaf.data.shape(), Category::gradients);
+      leaf.grad =
+          make_tensor(allocator, tape_.memory().observer(), leaf.data.dtype(), leaf.data.shape(), Category::gradients);
     }
     leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
   }
@@ -272,8 +279,10 @@ void NodeBackward::commit() noexcept {
     Target& target = targets_[i];
     if (!target.tensor.defined()) continue;
     const OperandRecord& operand = data_.operands[node_.first_operand + i];
-    if (operand.kind == OperandKind::value) add_to_value(operand.value, target);
-    else add_to_leaf(*operand.leaf, target);
+    if (operand.kind == OperandKind::value)
+      add_to_value(operand.value, target);
+    else
+      add_to_leaf(*operand.leaf, target);
     target.tensor = Tensor();
   }
 }
@@ -298,9 +307,12 @@ void NodeBackward::add_to_value(ValueId id, Target& target) noexcept {
 void NodeBackward::add_to_leaf(Leaf& leaf, Target& target) noexcept {
   leaf.grad_partial = true;
   if (!target.direct && !target.first) {
-    if (!leaf.grad.defined()) leaf.grad = std::move(target.tensor);
-    else if (leaf.grad_empty) copy_strided(target.tensor.view(), leaf.grad.view());
-    else add_into(target.tensor.view(), leaf.grad.view());
+    if (!leaf.grad.defined())
+      leaf.grad = std::move(target.tensor);
+    else if (leaf.grad_empty)
+      copy_strided(target.tensor.view(), leaf.grad.view());
+    else
+      add_into(target.tensor.view(), leaf.grad.view());
   }
   leaf.grad_empty = false;
 }

@@ -1,5 +1,6 @@
 // NodeBackward: the context that one node's backward formula sees. Gradients that the contract hands through are handed
-// through here, and targets are had for the others, before the formula runs; gradients are handed on only by commit(), which cannot fail.
+// through here, and targets are had for the others, before the formula runs; gradients are handed on only by commit(),
+// which cannot fail.
 #pragma once
 
 #include <vector>

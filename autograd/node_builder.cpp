@@ -38,8 +38,7 @@ NodeBuilder::NodeBuilder(Tape& tape, BuilderScratch& scratch, const Op& op, std:
   node_.op = &op;
   node_.info = &info_;
   node_.attrs = attrs;
-  node_.label = options.label ? options.label
-                              : (data_.segment_stack.empty() ? "" : data_.segment_stack.back());
+  node_.label = options.label ? options.label : (data_.segment_stack.empty() ? "" : data_.segment_stack.back());
 }
 
 std::uint32_t NodeBuilder::build() {
@@ -293,13 +292,14 @@ void NodeBuilder::describe_for_guard(GuardedCall& call) {
     const OperandRecord& operand = record(i);
     if (operand.kind == OperandKind::absent) continue;
     bool update = i >= node_.inputs;
-    const Tensor& tensor = update ? scratch_.updates[i - node_.inputs].tensor
+    const Tensor& tensor = update                               ? scratch_.updates[i - node_.inputs].tensor
                            : operand.kind == OperandKind::value ? data_.values[operand.value].tensor
                                                                 : operand.tensor;
     bool whole = update ? scratch_.updates[i - node_.inputs].fresh
                         : operand.kind == OperandKind::value || tensor.storage().is_constant();
     if (operand.kind != OperandKind::value) call.guard->watch(tensor.storage_ref());
-    call.operands.push_back({i, tensor.storage().raw(), tensor.storage().bytes(), whole ? tensor.region() : scratch_.regions[i]});
+    call.operands.push_back(
+        {i, tensor.storage().raw(), tensor.storage().bytes(), whole ? tensor.region() : scratch_.regions[i]});
   }
 }
 

@@ -1,7 +1,8 @@
 // NodeBuilder: what Tape::apply does, step by step. Used by tape.cpp only.
 //
 // Order matters: shapes, then regions (index checks), then what is owed, then memory, then announcements, then the
-// kernel. Everything that can fail for the user's or memory's sake fails before a byte has moved or a write was announced.
+// kernel. Everything that can fail for the user's or memory's sake fails before a byte has moved or a write was
+// announced.
 #pragma once
 
 #include <array>
@@ -32,9 +33,9 @@ struct BuilderScratch {
     Tensor tensor;
   };
   struct UpdatePlan {
-    Tensor tensor;         // the bytes that the forward writes
-    bool fresh = false;    // a copy of the old bytes, because other names share those
-    int result = -1;       // position among the node's results if the update is a value
+    Tensor tensor;       // the bytes that the forward writes
+    bool fresh = false;  // a copy of the old bytes, because other names share those
+    int result = -1;     // position among the node's results if the update is a value
   };
   std::vector<OperandShape> shapes;
   std::vector<ResultPlan> results;
@@ -109,8 +110,8 @@ class NodeBuilder final : public InferContext {
   std::span<const Arg> args_;
   NodeRecord node_;
   std::int64_t draw_count_ = 0;
-  Mask absent_ = 0;  // operands that were left out
-  bool replayable_ = false;  // it is in a segment that will be replayed
+  Mask absent_ = 0;                         // operands that were left out
+  bool replayable_ = false;                 // it is in a segment that will be replayed
   const ScheduledNode* planned_ = nullptr;  // what this node is by the schedule that the tape follows
   NodeChoice choice_;
 };

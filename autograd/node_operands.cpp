@@ -33,7 +33,8 @@ void NodeBuilder::resolve_operands() {
   int declared_inputs = op_.input_count(), updates = op_.update_count();
   int given = static_cast<int>(args_.size());
   int inputs = op_.variadic ? given - updates : declared_inputs;
-  if (given > kMaxOperands || given < info_.required_inputs + updates || (!op_.variadic && given > declared_inputs + updates)) {
+  if (given > kMaxOperands || given < info_.required_inputs + updates ||
+      (!op_.variadic && given > declared_inputs + updates)) {
     fail(ErrorKind::user, "[{}] expected {} operands, got {}", op_.name, declared_inputs + updates, given);
   }
   node_.inputs = static_cast<std::uint16_t>(inputs);
@@ -52,7 +53,8 @@ void NodeBuilder::resolve_operands() {
       absent_ |= Mask{1} << i;
       shape = kBlankShape;
       if (omitted) continue;
-      if (i < info_.required_inputs || i >= inputs) fail(ErrorKind::user, "[{}] expected operand {}, got none", op_.name, i);
+      if (i < info_.required_inputs || i >= inputs)
+        fail(ErrorKind::user, "[{}] expected operand {}, got none", op_.name, i);
       continue;
     }
     const Tensor& tensor = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;

@@ -16,7 +16,8 @@ std::uint64_t NodeBuilder::signature() const {
   };
   for (int i = 0; i < node_.attrs.word_count(); ++i) mix(static_cast<std::uint64_t>(node_.attrs.word(i)));
   for (const OperandShape& shape : scratch_.shapes) {
-    mix(static_cast<std::uint64_t>(shape.dtype) * 16 + static_cast<std::uint64_t>(shape.shape.size()) * 2 + shape.present);
+    mix(static_cast<std::uint64_t>(shape.dtype) * 16 + static_cast<std::uint64_t>(shape.shape.size()) * 2 +
+        shape.present);
     mix_dims(shape.shape);
     mix_dims(shape.strides);
   }
@@ -40,12 +41,15 @@ void NodeBuilder::meet_schedule() {
   if (schedule.draft) return;
   const std::vector<ScheduledNode>& nodes = schedule.nodes;
   const char* expected = index < nodes.size() ? nodes[index].op->name : "the end of the forward";
-  if (index < nodes.size() && nodes[index].op == &op_ && (nodes[index].signature == signature() || !tape_.schedule()->exact)) {
+  if (index < nodes.size() && nodes[index].op == &op_ &&
+      (nodes[index].signature == signature() || !tape_.schedule()->exact)) {
     planned_ = &nodes[index];
     return;
   }
-  fail(ErrorKind::replay, "[{}] expected node {} of the step to be {}, got {}{}. The step departs from its schedule: host code took "
-       "another way than when it was traced.", op_.name, index, expected, op_.name,
+  fail(ErrorKind::replay,
+       "[{}] expected node {} of the step to be {}, got {}{}. The step departs from its schedule: host code took "
+       "another way than when it was traced.",
+       op_.name, index, expected, op_.name,
        expected == op_.name ? " with other shapes, attributes, regions or wanted gradients" : "");
 }
 

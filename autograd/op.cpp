@@ -33,8 +33,10 @@ OpInfo resolve(const Op& op) {
     int wanted = operand_index(op, rule.wanted);
     info.differentiable |= Mask{1} << wanted;
     for (const Saved& saved : rule.needs) {
-      if (saved.from == Saved::From::operand) info.needs_operands[wanted] |= Mask{1} << operand_index(op, saved.name);
-      else info.needs_results[wanted] |= Mask{1} << result_index(op, saved.name);
+      if (saved.from == Saved::From::operand)
+        info.needs_operands[wanted] |= Mask{1} << operand_index(op, saved.name);
+      else
+        info.needs_results[wanted] |= Mask{1} << result_index(op, saved.name);
     }
   }
   for (const char* name : op.decisions) info.decisions |= Mask{1} << result_index(op, name);

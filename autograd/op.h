@@ -27,7 +27,8 @@ class ForwardContext;
 class BackwardContext;
 class RegionContext;
 
-/// One thing that a backward formula reads: an operand as the forward saw it (an update: before the write), or a result.
+/// One thing that a backward formula reads: an operand as the forward saw it (an update: before the write), or a
+/// result.
 struct Saved {
   enum class From : std::uint8_t { operand, result } from;
   const char* name;
@@ -51,30 +52,30 @@ struct Reuse {
 
 struct Op {
   const char* name;
-  const char* about = "";                  // one sentence for `reprise ops`
-  std::vector<const char*> inputs;         // a name ending in '?' may be left out (from the right only)
-  std::vector<const char*> updates = {};   // written once, in forward; a replay never writes one that is state
+  const char* about = "";                 // one sentence for `reprise ops`
+  std::vector<const char*> inputs;        // a name ending in '?' may be left out (from the right only)
+  std::vector<const char*> updates = {};  // written once, in forward; a replay never writes one that is state
   std::vector<const char*> outputs = {};
-  std::vector<const char*> made = {};      // results that only the backward formula reads (mean, rstd, ...)
+  std::vector<const char*> made = {};  // results that only the backward formula reads (mean, rstd, ...)
   std::vector<AttrSpec> attrs = {};
-  std::vector<SaveRule> saves = {};        // what each wanted gradient needs
-  std::vector<const char*> decisions = {}; // outputs that are kept, never recomputed (argmax, top-k, sampling)
-  std::vector<const char*> keeps = {};     // made results so small that keeping them always beats running again for them
+  std::vector<SaveRule> saves = {};         // what each wanted gradient needs
+  std::vector<const char*> decisions = {};  // outputs that are kept, never recomputed (argmax, top-k, sampling)
+  std::vector<const char*> keeps = {};  // made results so small that keeping them always beats running again for them
   /// A replay is given the results in `keeps` (ForwardContext::given), reads them, and does not make them again.
   bool replays_from_keeps = false;
-  std::vector<Reuse> reuse = {};           // outputs that may take over an input's memory
-  std::vector<Reuse> grad_reuse = {};      // input gradients that may take over an output gradient's memory
+  std::vector<Reuse> reuse = {};       // outputs that may take over an input's memory
+  std::vector<Reuse> grad_reuse = {};  // input gradients that may take over an output gradient's memory
   /// Gradients handed through: where element counts agree, the gradient of operand `to` is that of result (or update's
   /// new value) `from`, element for element. The tape shares its memory and does not ask the backward for it.
   std::vector<Reuse> passes = {};
 
-  bool variadic = false;           // the last input repeats, at least once
-  bool strided = false;            // kernels take any strides; else operands are made contiguous by a recorded copy
-  bool view = false;               // the output is a view of input 0: no kernel runs
-  bool draws = false;              // takes numbers from a stream; the count comes from infer
-  bool nondeterministic = false;   // may not repeat itself: its outputs are retained
-  bool effect = false;             // reaches the outside world (callback, collective): happens once, outputs retained
-  bool accumulates = false;        // backward honours accumulates(i): adds to grad(i) instead of overwriting it
+  bool variadic = false;          // the last input repeats, at least once
+  bool strided = false;           // kernels take any strides; else operands are made contiguous by a recorded copy
+  bool view = false;              // the output is a view of input 0: no kernel runs
+  bool draws = false;             // takes numbers from a stream; the count comes from infer
+  bool nondeterministic = false;  // may not repeat itself: its outputs are retained
+  bool effect = false;            // reaches the outside world (callback, collective): happens once, outputs retained
+  bool accumulates = false;       // backward honours accumulates(i): adds to grad(i) instead of overwriting it
   bool outputs_ignore_updates = false;  // no output depends on an update's old bytes, and forward honours writes()
 
   void (*infer)(InferContext&) = nullptr;
@@ -102,8 +103,8 @@ class InferContext {
  public:
   virtual const Op& op() const = 0;
   virtual const Attrs& attrs() const = 0;
-  virtual int operand_count() const = 0;                   // inputs given (variadic: all), then updates
-  virtual int input_count() const = 0;                     // inputs given
+  virtual int operand_count() const = 0;  // inputs given (variadic: all), then updates
+  virtual int input_count() const = 0;    // inputs given
   virtual const OperandShape& operand(int index) const = 0;
   const Shape& shape(int index) const { return operand(index).shape; }
   DType dtype(int index) const { return operand(index).dtype; }
@@ -128,8 +129,8 @@ class RegionContext {
   virtual const Op& op() const = 0;
   virtual const Attrs& attrs() const = 0;
   virtual int input_count() const = 0;
-  virtual const Tensor& operand(int index) const = 0;    // shape, strides, offset, storage
-  virtual TensorView view(int index) const = 0;          // bytes; data may be null
+  virtual const Tensor& operand(int index) const = 0;  // shape, strides, offset, storage
+  virtual TensorView view(int index) const = 0;        // bytes; data may be null
  protected:
   ~RegionContext() = default;
 };
@@ -138,16 +139,16 @@ class ForwardContext {
  public:
   const Op* op = nullptr;
   const Attrs* attrs = nullptr;
-  int inputs = 0;                      // inputs given
+  int inputs = 0;  // inputs given
   int updates = 0;
   int results = 0;
   const TensorView* operand_views = nullptr;
   const TensorView* result_views = nullptr;
   DrawRange draw;
-  std::byte* workspace = nullptr;      // 64-byte aligned, as many bytes as infer asked for
-  bool replay = false;                 // true in a recomputation
-  Mask given = 0;                      // results that hold their values already: to be read, not written
-  std::uint32_t run = 1;               // how often this node has physically run, this time included
+  std::byte* workspace = nullptr;  // 64-byte aligned, as many bytes as infer asked for
+  bool replay = false;             // true in a recomputation
+  Mask given = 0;                  // results that hold their values already: to be read, not written
+  std::uint32_t run = 1;           // how often this node has physically run, this time included
 
   const TensorView& in(int index) const { return operand_views[index]; }
   bool has(int index) const { return index < inputs && operand_views[index].data != nullptr; }
@@ -200,23 +201,24 @@ int result_index(const Op& op, const std::string& name);
 /// What a contract means once its names are resolved to positions; computed once per op.
 struct OpInfo {
   const Op* op = nullptr;
-  Mask differentiable = 0;               // declared operands that have a SaveRule
-  std::vector<Mask> needs_operands;      // per declared operand: saved operands if its gradient is wanted
-  std::vector<Mask> needs_results;       // per declared operand: saved results
-  Mask keeps = 0;                        // results named in `keeps`
-  Mask decisions = 0;                    // results that are kept whatever an option says (decisions and keeps)
+  Mask differentiable = 0;                      // declared operands that have a SaveRule
+  std::vector<Mask> needs_operands;             // per declared operand: saved operands if its gradient is wanted
+  std::vector<Mask> needs_results;              // per declared operand: saved results
+  Mask keeps = 0;                               // results named in `keeps`
+  Mask decisions = 0;                           // results that are kept whatever an option says (decisions and keeps)
   std::vector<std::pair<int, int>> reuse;       // (input, result)
   std::vector<std::pair<int, int>> grad_reuse;  // (result, operand)
   struct Pass {
-    int from;        // a result, or an update
+    int from;  // a result, or an update
     bool update;
     int operand;
   };
   std::vector<Pass> passes;
-  int required_inputs = 0;               // inputs that may not be left out
+  int required_inputs = 0;  // inputs that may not be left out
 };
 
-/// The resolved contract of an op; resolves it at the first call. Errors (internal): a contract that contradicts itself.
+/// The resolved contract of an op; resolves it at the first call. Errors (internal): a contract that contradicts
+/// itself.
 const OpInfo& info_of(const Op& op);
 
 /// Adds an op to the registry (built-in families, and users' own ops). Errors (user): a second op of one name.

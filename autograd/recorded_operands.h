@@ -1,5 +1,5 @@
-// RecordedOperands: the operands of a recorded node as Op::region sees them. What may be read of their bytes differs: the
-// tape as it records, contracts and the planner afterwards each derive from it and say so in view().
+// RecordedOperands: the operands of a recorded node as Op::region sees them. What may be read of their bytes differs:
+// the tape as it records, contracts and the planner afterwards each derive from it and say so in view().
 #pragma once
 
 #include "autograd/node.h"

@@ -16,10 +16,10 @@ namespace reprise {
 /// One node of the step: what it must be, and which of its reads something will really need.
 struct ScheduledNode {
   const Op* op = nullptr;
-  std::uint64_t signature = 0;      // op, attributes, shapes, dtypes, regions, wanted gradients, segment
-  Mask formula_operands = 0;        // owed for its backward formula
+  std::uint64_t signature = 0;  // op, attributes, shapes, dtypes, regions, wanted gradients, segment
+  Mask formula_operands = 0;    // owed for its backward formula
   Mask formula_results = 0;
-  Mask replay_operands = 0;         // owed for a replay of its segment
+  Mask replay_operands = 0;  // owed for a replay of its segment
 };
 
 /// A count and hash of memory events, each its category and size.
@@ -31,9 +31,9 @@ struct Trail {
 
 /// What a plan says of one node, besides the option of its segment.
 struct NodeChoice {
-  Mask kept_results = 0;            // kept though its segment is replayed
-  Mask whole_updates = 0;           // reads whose bytes this update is the first to overwrite: copied whole,
-  Mask region_updates = 0;          // or by region; where neither bit is set, as the option of their segment says
+  Mask kept_results = 0;    // kept though its segment is replayed
+  Mask whole_updates = 0;   // reads whose bytes this update is the first to overwrite: copied whole,
+  Mask region_updates = 0;  // or by region; where neither bit is set, as the option of their segment says
 };
 
 inline PreserveBy preserve_by(const NodeChoice& choice, int update) {

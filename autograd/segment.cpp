@@ -52,9 +52,12 @@ void find_run_needed(const TapeData& data, std::uint32_t segment, NeededSet& set
       if (operand.kind != OperandKind::value) continue;
       const ValueRecord& value = data.values[operand.value];
       if (value.segment != segment) continue;
-      bool output = std::find(instance.outputs.begin(), instance.outputs.end(), operand.value) != instance.outputs.end();
-      if (value.tensor.defined() && !output) set.kept.push_back(operand.value);
-      else set.run[value.node - instance.first_node] = 1;
+      bool output =
+          std::find(instance.outputs.begin(), instance.outputs.end(), operand.value) != instance.outputs.end();
+      if (value.tensor.defined() && !output)
+        set.kept.push_back(operand.value);
+      else
+        set.run[value.node - instance.first_node] = 1;
     }
   }
 }
@@ -66,8 +69,10 @@ NeededSet find_needed(const TapeData& data, std::uint32_t segment) {
   auto want = [&](ValueId v) {
     const ValueRecord& value = data.values[v];
     if (value.segment != segment) return;
-    if (value.tensor.defined()) set.kept.push_back(v);
-    else set.nodes[value.node - instance.first_node] = 1;
+    if (value.tensor.defined())
+      set.kept.push_back(v);
+    else
+      set.nodes[value.node - instance.first_node] = 1;
   };
   auto want_operand = [&](const NodeRecord& node, int i) {
     const OperandRecord& operand = data.operands[node.first_operand + i];
@@ -106,8 +111,10 @@ void update_needed(Tape& tape, std::uint32_t segment, bool closing) {
   for (std::uint32_t n = instance.first_node; n < instance.end_node; ++n) {
     bool restores = !set.run.empty() && set.run[n - instance.first_node];
     if (restores) instance.run_needed.push_back(n);
-    if (set.nodes[n - instance.first_node]) instance.needed.push_back(n);
-    else if (!restores) drop_replay(data, preserver, data.nodes[n]);
+    if (set.nodes[n - instance.first_node])
+      instance.needed.push_back(n);
+    else if (!restores)
+      drop_replay(data, preserver, data.nodes[n]);
   }
 }
 
@@ -120,7 +127,8 @@ void close_run(Tape& tape, std::uint32_t segment) {
       ValueRecord& value = data.values[v];
       bool decision = data.nodes[value.node].info->decisions >> (v - data.nodes[value.node].first_value) & 1;
       // A handle means that the program may still use it; a read, that its bytes are kept elsewhere already.
-      if (value.segment != s || value.handle || value.owed == 0 || value.read != kNoRead || decision || value.let_go) continue;
+      if (value.segment != s || value.handle || value.owed == 0 || value.read != kNoRead || decision || value.let_go)
+        continue;
       value.let_go = true;
       value.tensor.drop_storage();
       instance.let_go.push_back(v);

@@ -31,7 +31,8 @@ const Storage* storage_of(const Arg& arg) {
 /// Whether an input shares memory with an update: the kernel would read bytes that it has written.
 bool reads_what_it_writes(const Op& op, std::span<const Arg> operands, int input) {
   for (std::size_t u = operands.size() - op.updates.size(); u < operands.size(); ++u) {
-    if (const Storage* storage = storage_of(operands[u]); storage && storage == storage_of(operands[input])) return true;
+    if (const Storage* storage = storage_of(operands[u]); storage && storage == storage_of(operands[input]))
+      return true;
   }
   return false;
 }
@@ -56,7 +57,8 @@ const Op& copy_op() {
 
 }  // namespace
 
-std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
+std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const Attrs& attrs,
+                           const ApplyOptions& options) {
   int first_update = static_cast<int>(operands.size()) - op.update_count();
   auto build = [&](std::span<const Arg> ready) {
     std::uint32_t node = NodeBuilder(*this, *scratch_, op, ready, attrs, options).build();
@@ -69,21 +71,24 @@ std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const At
     if (!copy) continue;
     std::vector<Arg> plain(operands.begin(), operands.end());
     for (int j = i; j < first_update; ++j) {
-      if (needs_copy(op, plain[j]) || reads_what_it_writes(op, plain, j)) plain[j] = Arg(apply_one(copy_op(), {plain[j]}));
+      if (needs_copy(op, plain[j]) || reads_what_it_writes(op, plain, j))
+        plain[j] = Arg(apply_one(copy_op(), {plain[j]}));
     }
     return build(plain);
   }
   return build(operands);
 }
 
-std::vector<Value> Tape::apply(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
+std::vector<Value> Tape::apply(const Op& op, std::span<const Arg> operands, const Attrs& attrs,
+                               const ApplyOptions& options) {
   std::uint32_t node = record(op, operands, attrs, options);
   std::vector<Value> outputs;
   for (int i = 0; i < data_.nodes[node].outputs; ++i) outputs.push_back(make_handle(data_.nodes[node].first_value + i));
   return outputs;
 }
 
-Value Tape::apply_one(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
+Value Tape::apply_one(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs,
+                      const ApplyOptions& options) {
   std::uint32_t node = record(op, std::span(operands.begin(), operands.size()), attrs, options);
   Value output = make_handle(data_.nodes[node].first_value);
   for (int i = 1; i < data_.nodes[node].outputs; ++i) {
@@ -92,7 +97,8 @@ Value Tape::apply_one(const Op& op, std::initializer_list<Arg> operands, const A
   return output;
 }
 
-void Tape::apply_none(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs, const ApplyOptions& options) {
+void Tape::apply_none(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs,
+                      const ApplyOptions& options) {
   record(op, std::span(operands.begin(), operands.size()), attrs, options);
 }
 
@@ -112,8 +118,10 @@ Value Tape::make_handle(ValueId value) {
   ValueRecord& record = data_.values[value];
   if (!record.handle) {
     Handle* handle = scratch_->free_handles;
-    if (handle) scratch_->free_handles = handle->next;
-    else handle = new Handle;
+    if (handle)
+      scratch_->free_handles = handle->next;
+    else
+      handle = new Handle;
     handle->tape = this;
     handle->value = value;
     handle->prev = nullptr;
@@ -127,8 +135,10 @@ Value Tape::make_handle(ValueId value) {
 }
 
 void Tape::release_handle(Handle* handle) noexcept {
-  if (handle->prev) handle->prev->next = handle->next;
-  else data_.live_handles = handle->next;
+  if (handle->prev)
+    handle->prev->next = handle->next;
+  else
+    data_.live_handles = handle->next;
   if (handle->next) handle->next->prev = handle->prev;
   ValueRecord& record = data_.values[handle->value];
   record.handle = nullptr;
@@ -140,8 +150,10 @@ void Tape::release_handle(Handle* handle) noexcept {
 }
 
 void Handle::destroy(Handle* handle) noexcept {
-  if (handle->tape) handle->tape->release_handle(handle);
-  else delete handle;
+  if (handle->tape)
+    handle->tape->release_handle(handle);
+  else
+    delete handle;
 }
 
 // ---- guard mode
@@ -158,20 +170,35 @@ void Tape::watch(Stream& stream) {
 
 std::uint32_t Tape::begin_segment(std::string_view name) {
   if (name.empty()) fail(ErrorKind::user, "[segment] expected a name, got an empty one");
-  data_.segment_stack.push_back(intern(name));
-  if (data_.open_segment != kNone || !options_.record) return data_.open_segment;
+  const char* label = intern(name);
+  if (data_.open_segment != kNone || !options_.record) {
+    data_.segment_stack.push_back(label);
+    return data_.open_segment;
+  }
   auto index = static_cast<std::uint32_t>(data_.segments.size());
+  SegmentOption option = policy_ ? policy_->choose(label, index) : SegmentOption{};
+  if (option.values == ValueOption::replay && !replayer_) {
+    fail(ErrorKind::user,
+         "[segment] expected a replayer for the replayed segment '{}', got none. Call set_replayer() first", name);
+  }
+  data_.segment_stack.push_back(label);
   SegmentInstance& instance = data_.segments.emplace_back();
-  instance.name = data_.segment_stack.back();
+  instance.name = label;
+  instance.option = option;
   instance.first_node = static_cast<std::uint32_t>(data_.nodes.size());
   instance.first_value = static_cast<ValueId>(data_.values.size());
-  if (policy_) instance.option = policy_->choose(instance.name, index);
-  if (instance.replayable() && !replayer_) {
-    fail(ErrorKind::user, "[segment] expected a replayer for the replayed segment '{}': call set_replayer()", name);
-  }
   data_.open_segment = index;
-  if (instance.replayable()) replayer_->note_context(*this, index);
+  if (instance.replayable()) note_context(index);
   return index;
+}
+
+void Tape::note_context(std::uint32_t segment) {
+  try {
+    replayer_->note_context(*this, segment);
+  } catch (...) {
+    abort_segment();  // the caller holds no segment that it could close
+    throw;
+  }
 }
 
 void Tape::end_segment(std::span<const ValueId> outputs) {
@@ -208,7 +235,8 @@ void Tape::abort_segment() noexcept {
 // ---- planned steps
 
 void Tape::follow(const Schedule* schedule) {
-  if (schedule && !data_.nodes.empty()) fail(ErrorKind::user, "[follow] expected an empty tape, got {} nodes", data_.nodes.size());
+  if (schedule && !data_.nodes.empty())
+    fail(ErrorKind::user, "[follow] expected an empty tape, got {} nodes", data_.nodes.size());
   schedule_ = schedule;
   memory_.meter().restart_trail();
   trail_start_ = memory_.meter().snapshot().events;

@@ -27,14 +27,14 @@ class Replayer;
 struct BuilderScratch;
 
 struct TapeOptions {
-  bool record = true;               // false: inference mode, nothing is recorded and nothing is owed
-  DType default_dtype = DType::f32; // of numbers among operands when no other operand is floating
-  bool guard = false;               // hash, poison and rerun to catch undeclared reads, writes and draws
+  bool record = true;                // false: inference mode, nothing is recorded and nothing is owed
+  DType default_dtype = DType::f32;  // of numbers among operands when no other operand is floating
+  bool guard = false;                // hash, poison and rerun to catch undeclared reads, writes and draws
 };
 
 struct ApplyOptions {
-  Stream* stream = nullptr;         // for ops that draw
-  const char* label = nullptr;      // names the node in error texts and traces; must outlive the tape
+  Stream* stream = nullptr;     // for ops that draw
+  const char* label = nullptr;  // names the node in error texts and traces; must outlive the tape
 };
 
 class Tape {
@@ -48,11 +48,14 @@ class Tape {
   /// Executes `op` and records it. Returns its outputs (not the made ones). Operands: inputs, then updates. An update
   /// that is a value is written in place and its handle stands for the new value.
   /// Errors: user (shapes, dtypes, indices: before anything has changed), memory.
-  std::vector<Value> apply(const Op& op, std::span<const Arg> operands, const Attrs& attrs = {}, const ApplyOptions& options = {});
+  std::vector<Value> apply(const Op& op, std::span<const Arg> operands, const Attrs& attrs = {},
+                           const ApplyOptions& options = {});
   /// The same for the usual case of exactly one output.
-  Value apply_one(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs = {}, const ApplyOptions& options = {});
+  Value apply_one(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs = {},
+                  const ApplyOptions& options = {});
   /// The same for state writers without outputs.
-  void apply_none(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs = {}, const ApplyOptions& options = {});
+  void apply_none(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs = {},
+                  const ApplyOptions& options = {});
 
   /// While alive, nothing recorded on the tape wants a gradient.
   class NoGrad {
@@ -102,7 +105,8 @@ class Tape {
   Trail trail() const { return {memory_.meter().snapshot().events - trail_start_, memory_.meter().trail_hash()}; }
 
   // ---- guard mode (nothing happens where TapeOptions::guard is off)
-  /// Ops that do not name `storage` may neither read nor write it; states and leaves that ops are given are watched anyway.
+  /// Ops that do not name `storage` may neither read nor write it; states and leaves that ops are given are watched
+  /// anyway.
   void watch(const StorageRef& storage);
   /// Kernels may not move the position of `stream` themselves. It must outlive the tape.
   void watch(Stream& stream);
@@ -121,6 +125,8 @@ class Tape {
   void release_handle(Handle* handle) noexcept;
 
  private:
+  /// Lets the replayer note the surroundings of the segment just begun, which is given up if that fails.
+  void note_context(std::uint32_t segment);
   std::uint32_t record(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options);
 
   Memory& memory_;

@@ -57,12 +57,12 @@ class Value {
 /// float type of the other operands). A state or leaf is handed to the op live: no copy is made for the reader.
 class Arg {
  public:
-  Arg() = default;                                   // a left-out optional operand
-  Arg(const Value& value) : what_(value) {}          // NOLINT: operands convert silently by design
-  Arg(Value&& value) : what_(std::move(value)) {}    // NOLINT
-  Arg(const LeafRef& leaf) : what_(leaf) {}          // NOLINT
-  Arg(const Tensor& state) : what_(state) {}         // NOLINT
-  Arg(double number) : what_(number) {}              // NOLINT
+  Arg() = default;                                 // a left-out optional operand
+  Arg(const Value& value) : what_(value) {}        // NOLINT: operands convert silently by design
+  Arg(Value&& value) : what_(std::move(value)) {}  // NOLINT
+  Arg(const LeafRef& leaf) : what_(leaf) {}        // NOLINT
+  Arg(const Tensor& state) : what_(state) {}       // NOLINT
+  Arg(double number) : what_(number) {}            // NOLINT
 
   using What = std::variant<std::monostate, Value, LeafRef, Tensor, double>;
   const What& what() const { return what_; }

@@ -11,7 +11,15 @@ namespace reprise {
 
 /// What bytes are used for; the meter reports live and peak bytes for each.
 enum class Category : std::uint8_t {
-  parameters, gradients, optimiser, state, activations, cotangents, preserved, workspace, data
+  parameters,
+  gradients,
+  optimiser,
+  state,
+  activations,
+  cotangents,
+  preserved,
+  workspace,
+  data
 };
 constexpr int kCategoryCount = 9;
 const char* to_string(Category category);

@@ -1,7 +1,7 @@
 // The one exception type of the project, with a kind and stacked context lines.
 //
-// Every room throws Error through fail() or check(). Only the program (tools/) turns an Error into an exit code;
-// library code never aborts or exits. Text has the form "[op or stage] expected ..., got ... . hint".
+// Every room throws Error through fail() or REPRISE_INVARIANT. Only the program (tools/) turns an Error into an exit
+// code; library code never aborts or exits. Text has the form "[op or stage] expected ..., got ... . hint".
 #pragma once
 
 #include <fmt/core.h>
@@ -55,11 +55,10 @@ template <class... Args>
 }
 
 /// Throws an internal error when an invariant of the project does not hold.
-#define REPRISE_INVARIANT(condition)                                                                       \
-  do {                                                                                                     \
-    if (!(condition))                                                                                      \
-      ::reprise::fail(::reprise::ErrorKind::internal, "[{}:{}] broken invariant: {}", __FILE__, __LINE__, \
-                      #condition);                                                                         \
+#define REPRISE_INVARIANT(condition)                                                                                   \
+  do {                                                                                                                 \
+    if (!(condition))                                                                                                  \
+      ::reprise::fail(::reprise::ErrorKind::internal, "[{}:{}] broken invariant: {}", __FILE__, __LINE__, #condition); \
   } while (false)
 
 }  // namespace reprise

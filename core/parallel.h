@@ -32,13 +32,13 @@ void parallel_blocks(std::int64_t n, std::int64_t grain, Body&& body) {
     return;
   }
   using B = std::remove_reference_t<Body>;
-  internal::run_blocks(n, grain, const_cast<void*>(static_cast<const void*>(&body)),
-                       [](void* context, std::int64_t begin, std::int64_t end) {
-                         (*static_cast<B*>(context))(begin, end);
-                       });
+  internal::run_blocks(
+      n, grain, const_cast<void*>(static_cast<const void*>(&body)),
+      [](void* context, std::int64_t begin, std::int64_t end) { (*static_cast<B*>(context))(begin, end); });
 }
 
-/// The device seam's loop: functor(i) for each i in [0, n). The same functor body compiles for CUDA (core/parallel.cuh).
+/// The device seam's loop: functor(i) for each i in [0, n). The same functor body compiles for CUDA
+/// (core/parallel.cuh).
 template <class Functor>
 void parallel_for(Device, std::int64_t n, const Functor& functor, std::int64_t grain = 16384) {
   parallel_blocks(n, grain, [&](std::int64_t begin, std::int64_t end) {

@@ -32,7 +32,8 @@ class Dims {
 
   friend bool operator==(const Dims& a, const Dims& b) {
     if (a.size_ != b.size_) return false;
-    for (int i = 0; i < a.size_; ++i) if (a.values_[i] != b.values_[i]) return false;
+    for (int i = 0; i < a.size_; ++i)
+      if (a.values_[i] != b.values_[i]) return false;
     return true;
   }
 

@@ -13,9 +13,9 @@ std::uint64_t next_serial() {
   return ++serial;
 }
 
-// Note: records of storages that died are used again, so that a warmed-up step makes none on the heap. Each thread has a
-// list of its own; it ends with its thread, and storages that die after that go to the heap. Sanitizers see every record
-// come from the heap and go back there.
+// Note: records of storages that died are used again, so that a warmed-up step makes none on the heap. Each thread has
+// a list of its own; it ends with its thread, and storages that die after that go to the heap. Sanitizers see every
+// record come from the heap and go back there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 void* take_record() { return ::operator new(sizeof(Storage)); }
 void give_record(void* record) noexcept { ::operator delete(record); }
@@ -93,9 +93,8 @@ std::byte* Storage::host_write(const Region& region, const char* who) {
 }
 
 const char* to_string(Category category) {
-  static constexpr const char* kNames[kCategoryCount] = {"parameters", "gradients",  "optimiser",
-                                                         "state",      "activations", "cotangents",
-                                                         "preserved",  "workspace",  "data"};
+  static constexpr const char* kNames[kCategoryCount] = {"parameters", "gradients", "optimiser", "state", "activations",
+                                                         "cotangents", "preserved", "workspace", "data"};
   return kNames[static_cast<int>(category)];
 }
 

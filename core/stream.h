@@ -36,7 +36,8 @@ struct DrawRange {
   float uniform(std::uint64_t i) const { return uniform_from_word(philox_word(seed, id, position + i)); }
 };
 
-/// Two independent standard normal numbers from two words (Box and Muller, 1958); f64 inside, so that they are the same everywhere.
+/// Two independent standard normal numbers from two words (Box and Muller, 1958); f64 inside, so that they are the same
+/// everywhere.
 inline std::pair<float, float> normal_pair(std::uint32_t a, std::uint32_t b) {
   double u = (static_cast<double>(a) + 1.0) * (1.0 / 4294967296.0);
   double v = static_cast<double>(b) * (1.0 / 4294967296.0);

@@ -12,21 +12,27 @@ Region Tensor::region() const {
 
 void Tensor::require_host(DType dtype, const char* what) const {
   if (!defined()) fail(ErrorKind::user, "[{}] expected a tensor, got none", what);
-  if (dtype != dtype_) fail(ErrorKind::user, "[{}] expected dtype {}, got {}", what, to_string(dtype_), to_string(dtype));
-  if (!contiguous()) fail(ErrorKind::user, "[{}] expected a contiguous tensor, got strides {}", what, to_string(strides_));
+  if (dtype != dtype_)
+    fail(ErrorKind::user, "[{}] expected dtype {}, got {}", what, to_string(dtype_), to_string(dtype));
+  if (!contiguous())
+    fail(ErrorKind::user, "[{}] expected a contiguous tensor, got strides {}", what, to_string(strides_));
 }
 
 double load_as_double(const TensorView& view, std::int64_t i) {
   return dispatch_any(view.dtype, [&]<class T>() {
-    if constexpr (std::is_same_v<T, BFloat16>) return static_cast<double>(static_cast<float>(view.as<T>()[i]));
-    else return static_cast<double>(view.as<T>()[i]);
+    if constexpr (std::is_same_v<T, BFloat16>)
+      return static_cast<double>(static_cast<float>(view.as<T>()[i]));
+    else
+      return static_cast<double>(view.as<T>()[i]);
   });
 }
 
 void store_as_double(const TensorView& view, std::int64_t i, double value) {
   dispatch_any(view.dtype, [&]<class T>() {
-    if constexpr (std::is_same_v<T, BFloat16>) view.as<T>()[i] = BFloat16(static_cast<float>(value));
-    else view.as<T>()[i] = static_cast<T>(value);
+    if constexpr (std::is_same_v<T, BFloat16>)
+      view.as<T>()[i] = BFloat16(static_cast<float>(value));
+    else
+      view.as<T>()[i] = static_cast<T>(value);
   });
 }
 
@@ -51,7 +57,8 @@ void for_each_offset(const Shape& shape, const Strides& strides, F&& f) {
 std::vector<double> Tensor::to_doubles() const {
   storage_->host_read();
   TensorView v = view();
-  if (!v.data && size() > 0) fail(ErrorKind::user, "[to_doubles] expected bytes, got a tensor of a dry trace, which has none");
+  if (!v.data && size() > 0)
+    fail(ErrorKind::user, "[to_doubles] expected bytes, got a tensor of a dry trace, which has none");
   std::vector<double> out(static_cast<std::size_t>(size()));
   for_each_offset(shape_, strides_, [&](std::int64_t i, std::int64_t at) { out[i] = load_as_double(v, at); });
   return out;
@@ -59,7 +66,8 @@ std::vector<double> Tensor::to_doubles() const {
 
 void Tensor::assign_doubles(std::span<const double> values, const char* who) const {
   if (static_cast<std::int64_t>(values.size()) != size()) {
-    fail(ErrorKind::user, "[{}] expected {} elements for shape {}, got {}", who, size(), to_string(shape_), values.size());
+    fail(ErrorKind::user, "[{}] expected {} elements for shape {}, got {}", who, size(), to_string(shape_),
+         values.size());
   }
   storage_->host_write(region(), who);
   TensorView v = view();
@@ -71,7 +79,8 @@ Tensor make_tensor(Allocator& allocator, WriteObserver* observer, DType dtype, c
                    bool zero) {
   std::int64_t bytes = element_count(shape) * size_of(dtype);
   Tensor tensor(Storage::create(allocator, observer, bytes, category), dtype, shape);
-  if (zero && bytes > 0 && tensor.storage().raw()) std::memset(tensor.storage().raw(), 0, static_cast<std::size_t>(bytes));
+  if (zero && bytes > 0 && tensor.storage().raw())
+    std::memset(tensor.storage().raw(), 0, static_cast<std::size_t>(bytes));
   return tensor;
 }
 

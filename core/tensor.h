@@ -31,7 +31,8 @@ struct TensorView {
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(StorageRef storage, DType dtype, const Shape& shape) : Tensor(std::move(storage), dtype, shape, contiguous_strides(shape), 0) {}
+  Tensor(StorageRef storage, DType dtype, const Shape& shape)
+      : Tensor(std::move(storage), dtype, shape, contiguous_strides(shape), 0) {}
   Tensor(StorageRef storage, DType dtype, const Shape& shape, const Strides& strides, std::int64_t offset)
       : storage_(std::move(storage)), dtype_(dtype), offset_(offset), shape_(shape), strides_(strides) {}
 

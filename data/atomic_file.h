@@ -34,8 +34,8 @@ class FileWriter {
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill);
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 
-/// Makes `path` a second name of the file `target` in the same folder, replacing what it named, in one step; a copy where
-/// the file system has no links. Errors (io): as above, or the target cannot be read.
+/// Makes `path` a second name of the file `target` in the same folder, replacing what it named, in one step; a copy
+/// where the file system has no links. Errors (io): as above, or the target cannot be read.
 void name_file_atomically(const std::filesystem::path& target, const std::filesystem::path& path);
 
 }  // namespace reprise

@@ -62,7 +62,8 @@ class ZipWriter {
     archive_entry_set_size(entry.get(), size);
     archive_entry_set_filetype(entry.get(), AE_IFREG);
     archive_entry_set_perm(entry.get(), 0644);
-    archive_entry_set_mtime(entry.get(), 315532800, 0);  // 1980, where the time of zip begins: equal arrays, equal files
+    archive_entry_set_mtime(entry.get(), 315532800,
+                            0);  // 1980, where the time of zip begins: equal arrays, equal files
     check(archive_write_header(zip_.get(), entry.get()));
   }
   void write(const void* bytes, std::size_t size) {
@@ -94,8 +95,10 @@ void check_names(const std::vector<NpzEntry>& entries) {
   for (const NpzEntry& entry : entries) {
     bool fine = !entry.name.empty();
     for (char c : entry.name) fine = fine && c != '/' && c != '\\' && static_cast<unsigned char>(c) >= 0x20;
-    if (!fine) fail(ErrorKind::user, "[npz] expected a name without slashes and control characters, got '{}'", entry.name);
-    if (!seen.insert(entry.name).second) fail(ErrorKind::user, "[npz] expected names that differ, got '{}' twice", entry.name);
+    if (!fine)
+      fail(ErrorKind::user, "[npz] expected a name without slashes and control characters, got '{}'", entry.name);
+    if (!seen.insert(entry.name).second)
+      fail(ErrorKind::user, "[npz] expected names that differ, got '{}' twice", entry.name);
   }
 }
 

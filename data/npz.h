@@ -1,5 +1,5 @@
-// Writes NumPy's .npz: a zip archive with one .npy member (format 1.0, little endian, row-major) for each array, so that
-// numpy.load(path)["name"] gives it. The archive replaces the old file in one step. Called by `reprise export`.
+// Writes NumPy's .npz: a zip archive with one .npy member (format 1.0, little endian, row-major) for each array, so
+// that numpy.load(path)["name"] gives it. The archive replaces the old file in one step. Called by `reprise export`.
 #pragma once
 
 #include <cstddef>

@@ -17,8 +17,8 @@ namespace reprise {
 /// (io): the disk failed.
 std::string read_text_file(const std::filesystem::path& path, std::string_view who, std::int64_t limit);
 
-/// Calls `line` for each line, without its end; `whole` is false for a last line that lacks its end. Lines are taken one
-/// by one, so that a file of any size is read in little memory. Errors as above; a line longer than `limit` is one.
+/// Calls `line` for each line, without its end; `whole` is false for a last line that lacks its end. Lines are taken
+/// one by one, so that a file of any size is read in little memory. Errors as above; a line longer than `limit` is one.
 void read_lines(const std::filesystem::path& path, std::string_view who, std::int64_t limit,
                 const std::function<void(std::string& line, bool whole)>& line);
 

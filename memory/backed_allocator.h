@@ -1,6 +1,6 @@
-// BackedAllocator: meters as the allocator behind it, and gives bytes where that one gives none. For the few tensors whose
-// values a dry trace must know, such as fixed lists of rows: they follow from the configuration, and which bytes a step
-// reads and writes follows from them. Reached by Memory::backed_allocator().
+// BackedAllocator: meters as the allocator behind it, and gives bytes where that one gives none. For the few tensors
+// whose values a dry trace must know, such as fixed lists of rows: they follow from the configuration, and which bytes
+// a step reads and writes follows from them. Reached by Memory::backed_allocator().
 #pragma once
 
 #include <cstdlib>

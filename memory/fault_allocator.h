@@ -13,8 +13,6 @@ class FaultAllocator final : public Allocator {
 
   /// The n-th request from now (0: the next) is refused, once; negative: none.
   void fail_at(std::int64_t n) { left_ = n; }
-  /// Requests since the last fail_at().
-  bool pending() const { return left_ >= 0; }
 
   Device device() const override { return inner_.device(); }
   Allocation allocate(std::int64_t bytes, Category category) override {
@@ -23,7 +21,9 @@ class FaultAllocator final : public Allocator {
     }
     return inner_.allocate(bytes, category);
   }
-  void release(const Allocation& allocation, Category category) noexcept override { inner_.release(allocation, category); }
+  void release(const Allocation& allocation, Category category) noexcept override {
+    inner_.release(allocation, category);
+  }
   void set_name(const Allocation& allocation, const char* name) noexcept override { inner_.set_name(allocation, name); }
 
  private:

@@ -1,5 +1,6 @@
-// Memory: what one run needs to hold bytes, in one object: the meter, behind `Allocator&` either the arena or, for a dry
-// trace, the allocator without bytes, and the preserver, which is told before bytes of its storages change. Made before any storage of the run and destroyed after all of them.
+// Memory: what one run needs to hold bytes, in one object: the meter, behind `Allocator&` either the arena or, for a
+// dry trace, the allocator without bytes, and the preserver, which is told before bytes of its storages change. Made
+// before any storage of the run and destroyed after all of them.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@
 namespace reprise {
 
 struct MemoryOptions {
-  std::int64_t budget = 0;     // bytes; 0 is no cap
-  bool timeline = false;       // record every change of the live bytes
-  bool poison_freed = false;   // guard mode: fill new and freed blocks with 0xff
-  bool dry = false;            // meter only: storages have no bytes
+  std::int64_t budget = 0;         // bytes; 0 is no cap
+  bool timeline = false;           // record every change of the live bytes
+  bool poison_freed = false;       // guard mode: fill new and freed blocks with 0xff
+  bool dry = false;                // meter only: storages have no bytes
   std::int64_t machine_limit = 0;  // bytes the arena may hold; 0 asks the machine
 };
 
@@ -44,8 +45,6 @@ class Memory {
   Allocator& backed_allocator() { return backed_ ? static_cast<Allocator&>(*backed_) : *fault_; }
   /// For tests: the n-th request from now (0: the next) is refused once with a memory error; negative: none.
   void fail_allocation(std::int64_t n) { fault_->fail_at(n); }
-  /// Whether that refusal is still to come.
-  bool failure_pending() const { return fault_->pending(); }
   Meter& meter() { return meter_; }
   const Meter& meter() const { return meter_; }
   /// Null on a dry run.
@@ -62,7 +61,7 @@ class Memory {
   std::optional<DryAllocator> dry_;
   std::optional<FaultAllocator> fault_;
   std::optional<BackedAllocator> backed_;  // of a dry run
-  std::optional<Preserver> preserver_;  // gives its copies back before the arena goes
+  std::optional<Preserver> preserver_;     // gives its copies back before the arena goes
 };
 
 }  // namespace reprise

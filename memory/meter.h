@@ -104,7 +104,8 @@ class Meter {
 
  private:
   void mix(Category category, std::int64_t delta) noexcept {
-    trail_ = (trail_ ^ (static_cast<std::uint64_t>(delta) * kCategoryCount + static_cast<std::uint64_t>(category))) * 0x9E3779B97F4A7C15u;
+    trail_ = (trail_ ^ (static_cast<std::uint64_t>(delta) * kCategoryCount + static_cast<std::uint64_t>(category))) *
+             0x9E3779B97F4A7C15u;
     trail_ ^= trail_ >> 29;
   }
   void record(Category category, std::int64_t delta) noexcept;

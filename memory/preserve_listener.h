@@ -1,5 +1,5 @@
-// PreserveListener: someone who wants to know how long preserving and exchanging take; a trace of a step is one. Told by
-// the preserver, on the thread that owns the storages. Without one (the rule) nothing happens.
+// PreserveListener: someone who wants to know how long preserving and exchanging take; a trace of a step is one. Told
+// by the preserver, on the thread that owns the storages. Without one (the rule) nothing happens.
 #pragma once
 
 #include <cstdint>

@@ -192,8 +192,8 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
 
 namespace {
 
-/// What the block of a claim is charged where regions bound the real ones: the real reads may part its bytes into as many
-/// blocks as they have subsets, each rounded up, with entries of its own (rows are at least 8 bytes wide).
+/// What the block of a claim is charged where regions bound the real ones: the real reads may part its bytes into as
+/// many blocks as they have subsets, each rounded up, with entries of its own (rows are at least 8 bytes wide).
 std::int64_t bound_of(std::int64_t data_bytes, std::size_t readers) {
   std::int64_t rows = (data_bytes + 7) / 8;
   std::int64_t subsets = readers < 32 ? (std::int64_t{1} << readers) - 1 : rows;

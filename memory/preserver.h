@@ -95,7 +95,7 @@ class Preserver final : public WriteObserver {
     const void* id = nullptr;  // tells things apart: several reads may share one
     bool whole = false;        // a copy of the whole storage
     std::int64_t data_bytes = 0, row_list_bytes = 0;
-    Writer killer;             // whose write it was made for
+    Writer killer;  // whose write it was made for
   };
   /// What holds the overwritten bytes of `read`; empty while all of them are live.
   std::vector<Kept> kept(ReadId read) const;

@@ -152,10 +152,8 @@ void Preserver::State::verify(const Read& read) const {
   };
   fail(ErrorKind::replay,
        "[{}] expected operand {} of segment '{}' ({}, bytes {}) as at version {} ({}), got other bytes; the storage is "
-       "at "
-       "version {} ({}). Someone wrote without passing a door: write through host_write(), or name the bytes in the "
-       "op's "
-       "updates.",
+       "at version {} ({}). Someone wrote without passing a door: write through host_write(), or name the bytes in "
+       "the op's updates.",
        read.label.op, read.label.operand, *read.label.segment ? read.label.segment : "(outside)",
        storage.name().empty() ? "a value" : storage.name(), read.region.describe(), read.clock,
        said(read.clock, read.writer), storage.clock(), said(storage.clock(), storage.last_writer()));

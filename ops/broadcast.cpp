@@ -64,8 +64,8 @@ namespace loops {
 namespace {
 
 // Everything next to each other or a single element: no plan is needed.
-bool run_flat(MapKernel kernel, const void* functor, const TensorView& out, std::int64_t size, const TensorView* const* in,
-              int count) {
+bool run_flat(MapKernel kernel, const void* functor, const TensorView& out, std::int64_t size,
+              const TensorView* const* in, int count) {
   if (!out.contiguous()) return false;
   std::int64_t step[kMaxLoopOperands];
   for (int k = 0; k < count; ++k) {

@@ -69,7 +69,8 @@ struct SinkAvx512 {
 
 REPRISE_AVX512 void run_avx512(const Dropping& d, std::uint64_t block, std::int64_t chunks, const float* x, float* y) {
   SinkAvx512 sink{x, y, _mm512_set1_epi32(static_cast<int>(d.threshold)), _mm512_set1_ps(d.scale)};
-  for (; chunks-- > 0; block += philox::kWordsAvx512 / 4, sink.x += philox::kWordsAvx512, sink.y += philox::kWordsAvx512) {
+  for (; chunks-- > 0;
+       block += philox::kWordsAvx512 / 4, sink.x += philox::kWordsAvx512, sink.y += philox::kWordsAvx512) {
     philox::rounds_avx512(d.draw, block, sink);
   }
 }
@@ -78,8 +79,10 @@ REPRISE_AVX512 void run_avx512(const Dropping& d, std::uint64_t block, std::int6
 std::int64_t run_chunks(const Dropping& d, std::uint64_t block, std::int64_t count, const float* x, float* y) {
   bool wide = philox::has_avx512();
   std::int64_t words = wide ? philox::kWordsAvx512 : philox::kWordsAvx2, chunks = count / words;
-  if (wide) run_avx512(d, block, chunks, x, y);
-  else run_avx2(d, block, chunks, x, y);
+  if (wide)
+    run_avx512(d, block, chunks, x, y);
+  else
+    run_avx2(d, block, chunks, x, y);
   return chunks * words;
 }
 
@@ -87,7 +90,8 @@ std::int64_t run_chunks(const Dropping& d, std::uint64_t block, std::int64_t cou
 
 std::int64_t run_chunks(const Dropping& d, std::uint64_t block, std::int64_t count, const float* x, float* y) {
   std::int64_t done = 0;
-  for (; count - done >= 4; done += 4) d.part_of_block(4 * block + static_cast<std::uint64_t>(done), 4, x + done, y + done);
+  for (; count - done >= 4; done += 4)
+    d.part_of_block(4 * block + static_cast<std::uint64_t>(done), 4, x + done, y + done);
   return done;
 }
 

@@ -46,8 +46,8 @@ void infer_matmul(InferContext& c) {
   c.result(0, c.dtype(kA), shape);
 }
 
-// Many small products are shared out among the threads, each made by one of them; by their sizes, so that the bits do not
-// depend on the number of threads.
+// Many small products are shared out among the threads, each made by one of them; by their sizes, so that the bits do
+// not depend on the number of threads.
 constexpr std::int64_t kSmallProduct = 1 << 14, kManyProducts = 8, kBlockOfProducts = 1 << 16;  // multiplications
 
 // One product per batch member; a large one is parallel inside.

@@ -2,8 +2,8 @@
 // each storage's write is announced before the first byte changes, then one parallel loop runs over all ranges.
 //
 // Neighbours that touch in memory are merged into one range. An element depends on itself (with LARS also on two
-// lengths, summed in a fixed order), so the bits depend neither on the merging nor on the threads. f32 and f64; gradients
-// and state have the parameter's dtype.
+// lengths, summed in a fixed order), so the bits depend neither on the merging nor on the threads. f32 and f64;
+// gradients and state have the parameter's dtype.
 #pragma once
 
 #include <span>

@@ -17,9 +17,9 @@ namespace reprise::philox {
 constexpr std::uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u, kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
 constexpr int kRounds = 10;
 
-// Note on lanes. A counter word stands in the low half of a 64-bit lane, because the multiplication reads low halves and
-// gives 64 bits: so the low half of a product needs no masking, the high half one shift, and what is left in the upper
-// halves is never read. Several registers for each counter word hide the latency of the multiplication.
+// Note on lanes. A counter word stands in the low half of a 64-bit lane, because the multiplication reads low halves
+// and gives 64 bits: so the low half of a product needs no masking, the high half one shift, and what is left in the
+// upper halves is never read. Several registers for each counter word hide the latency of the multiplication.
 constexpr int kVectors = 4;
 /// Words that one call hands over.
 constexpr int kWordsAvx2 = 16 * kVectors, kWordsAvx512 = 32 * kVectors;

@@ -21,7 +21,8 @@ struct Entry {
   friend auto operator<=>(const Entry&, const Entry&) = default;
 };
 
-/// The list by rows, in the memory of the workspace: entries sorted by row and place, and where each row's entries begin.
+/// The list by rows, in the memory of the workspace: entries sorted by row and place, and where each row's entries
+/// begin.
 struct Grouped {
   Entry* entries;
   std::int64_t* begins;  // one more than there are rows
@@ -72,7 +73,9 @@ class ValuePlaces {
 std::int64_t width_of(const Shape& to) { return element_count(rest_of(to)); }
 
 /// Rows at a time for one thread.
-std::int64_t grain_of(std::int64_t width) { return std::max<std::int64_t>(1, kElementGrain / 4 / std::max<std::int64_t>(1, width)); }
+std::int64_t grain_of(std::int64_t width) {
+  return std::max<std::int64_t>(1, kElementGrain / 4 / std::max<std::int64_t>(1, width));
+}
 
 // ---- ema_rows
 void infer_ema(InferContext& c) {
@@ -185,7 +188,8 @@ void forward_count(ForwardContext& c) {
   auto* rows = reinterpret_cast<std::int64_t*>(c.workspace);
   const TensorView& counter = c.update(0);
   resolve_rows(*c.op, c.in(0), counter.shape[0], false, rows);
-  for (std::int64_t i = 0, count = c.in(0).size(); i < count; ++i) ++counter.as<std::int64_t>()[rows[i] * counter.strides[0]];
+  for (std::int64_t i = 0, count = c.in(0).size(); i < count; ++i)
+    ++counter.as<std::int64_t>()[rows[i] * counter.strides[0]];
 }
 
 }  // namespace

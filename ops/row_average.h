@@ -14,8 +14,8 @@ extern const Op kCountRows;
 
 /// Each row of `to` [n, rest...] that `rows` names moves towards the mean of the values listed for it:
 /// to[r] = keep * to[r] + (1 - keep) * mean(value[i] over all i with rows[i] = r). `value` has the shape
-/// [rows..., rest...], with 1 where it is the same along an axis of the list. `to` is a state, or a value that is written in
-/// place and differentiable; each of its rows lies in one piece. Errors (user): shapes; an index outside.
+/// [rows..., rest...], with 1 where it is the same along an axis of the list. `to` is a state, or a value that is
+/// written in place and differentiable; each of its rows lies in one piece. Errors (user): shapes; an index outside.
 void ema_rows(Tape& tape, Arg to, Arg rows, Arg value, double keep);
 
 /// counter[r] (i64 [n]) += how often `rows` names r. Errors (user): shapes, dtypes; an index outside.

@@ -21,8 +21,8 @@ struct Line {
   T& operator[](std::int64_t i) const { return Strided ? p[i * stride] : p[i]; }
 };
 
-/// Calls body.operator()<T>(n, number, at) for each line of a tensor like `like`: n its elements, `number` counts lines,
-/// at(view) is this line of a view of that shape.
+/// Calls body.operator()<T>(n, number, at) for each line of a tensor like `like`: n its elements, `number` counts
+/// lines, at(view) is this line of a view of that shape.
 template <class Context, class Body>
 void for_each_line(const Context& c, const TensorView& like, const Body& body) {
   AxisSplit s = split_axis(like.shape, normalize_axis(c.attrs->integer(0), like.shape.size(), c.op->name));
@@ -32,10 +32,13 @@ void for_each_line(const Context& c, const TensorView& like, const Body& body) {
       for (std::int64_t line = begin; line < end; ++line) {
         std::int64_t first = line / s.inner * s.n * s.inner + line % s.inner;
         if (s.inner == 1) {
-          body.template operator()<T>(s.n, line, [&](const TensorView& v) { return Line<T, false>{v.as<T>() + first, 1}; });
+          body.template operator()<T>(s.n, line, [&](const TensorView& v) {
+            return Line<T, false>{v.as<T>() + first, 1};
+          });
         } else {
-          body.template operator()<T>(s.n, line,
-                                      [&](const TensorView& v) { return Line<T, true>{v.as<T>() + first, s.inner}; });
+          body.template operator()<T>(s.n, line, [&](const TensorView& v) {
+            return Line<T, true>{v.as<T>() + first, s.inner};
+          });
         }
       }
     });

@@ -9,10 +9,11 @@ namespace reprise {
 class BoundingRegions final : public RecordedOperands {
  public:
   enum class Data : std::uint8_t {
-    unread,     // the region that bounds the true one, the same whatever has happened since: only constants are read
-    as_it_is,   // rows that stand in memory are read, as right after the forward
+    unread,    // the region that bounds the true one, the same whatever has happened since: only constants are read
+    as_it_is,  // rows that stand in memory are read, as right after the forward
   };
-  BoundingRegions(const NodeRecord& node, const TapeData& data, Data reads) : RecordedOperands(node, data), reads_(reads) {}
+  BoundingRegions(const NodeRecord& node, const TapeData& data, Data reads)
+      : RecordedOperands(node, data), reads_(reads) {}
   TensorView view(int index) const override {
     const Tensor& tensor = operand(index);
     if (!tensor.defined()) return tensor.shape_view();

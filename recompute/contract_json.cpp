@@ -234,9 +234,10 @@ ContractDocument parse_contracts(const std::string& text, const std::string& sou
   }
   std::string trace = trace_fingerprint(document.contracts), all = contracts_fingerprint(document.contracts);
   if (document.trace_fingerprint != trace || document.contracts_fingerprint != all) {
-    fingerprints.refuse("expected those of the contracts below, trace {} and contracts {}, got others. "
-                        "It was changed after it was written",
-                        trace, all);
+    fingerprints.refuse(
+        "expected those of the contracts below, trace {} and contracts {}, got others. "
+        "It was changed after it was written",
+        trace, all);
   }
   return document;
 }

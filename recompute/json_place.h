@@ -1,5 +1,6 @@
-// JsonPlace: one place in a document that this room wrote and reads back (contracts, plans, profiles), with its path, so
-// that every refusal says where. Files may come from anybody: keys, types and ranges are checked before they are believed.
+// JsonPlace: one place in a document that this room wrote and reads back (contracts, plans, profiles), with its path,
+// so that every refusal says where. Files may come from anybody: keys, types and ranges are checked before they are
+// believed.
 #pragma once
 
 #include <cmath>

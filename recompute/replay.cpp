@@ -59,10 +59,10 @@ class NodeReplay {
   Serving serving_;
   std::vector<std::size_t> served_;  // per operand: its place in `serving_`
   std::vector<TensorView> operands_, results_;
-  std::vector<Tensor> made_;      // per result that is no update
-  std::vector<Tensor> updated_;   // per update: the private bytes written
-  Mask given_ = 0;                // results that are at hand and need not be made
-  std::vector<bool> in_place_;    // per update: written where this replay has made the old value
+  std::vector<Tensor> made_;     // per result that is no update
+  std::vector<Tensor> updated_;  // per update: the private bytes written
+  Mask given_ = 0;               // results that are at hand and need not be made
+  std::vector<bool> in_place_;   // per update: written where this replay has made the old value
 };
 
 void NodeReplay::gather() {
@@ -76,7 +76,8 @@ void NodeReplay::gather() {
       const ValueRecord& value = data_.values[from.value];
       bool replayed = value.replay.defined();
       const Tensor& tensor = replayed ? value.replay : value.tensor;
-      if (!tensor.defined()) fail(ErrorKind::internal, "[replay] operand {} of node {} ({}) is gone", i, index_, node().op->name);
+      if (!tensor.defined())
+        fail(ErrorKind::internal, "[replay] operand {} of node {} ({}) is gone", i, index_, node().op->name);
       served_[i] = serving_.add(tensor, replayed ? value.replay_read : value.read);
     } else {
       served_[i] = serving_.add(from.tensor, from.read);
@@ -121,8 +122,9 @@ void NodeReplay::describe_for_guard(GuardedCall& call) {
 Tensor NodeReplay::private_copy(const TensorView& from) {
   std::int64_t extent = from.size() > 0 ? 1 : 0;
   for (int i = 0; i < from.shape.size() && extent > 0; ++i) extent += (from.shape[i] - 1) * from.strides[i];
-  Tensor copy(Storage::create(tape_.memory().allocator(), &preserver_, extent * size_of(from.dtype), Category::activations),
-              from.dtype, from.shape, from.strides, 0);
+  Tensor copy(
+      Storage::create(tape_.memory().allocator(), &preserver_, extent * size_of(from.dtype), Category::activations),
+      from.dtype, from.shape, from.strides, 0);
   copy_strided(from, copy.view());
   return copy;
 }
@@ -169,7 +171,8 @@ void NodeReplay::allocate() {
       const ValueRecord& base = data_.values[operand(0).value];
       bool replayed = base.replay.defined();
       bool overwritten = (replayed ? base.replay_read : base.read) != kNoRead;
-      // A view shares memory with what it views, unless that has been overwritten: then with a private copy of what it was.
+      // A view shares memory with what it views, unless that has been overwritten: then with a private copy of what it
+      // was.
       Tensor bytes = overwritten ? private_copy(operands_[0]) : replayed ? base.replay : base.tensor;
       std::int64_t shift = value.tensor.offset() - base.tensor.offset();
       made_[r] = bytes.with_view(value.tensor.shape(), value.tensor.strides(), bytes.offset() + shift);

@@ -12,7 +12,9 @@ namespace {
 
 constexpr double kDirectionTolerance = 1e-5;
 
-bool is_fixed(const std::string& method) { return method == "retain" || method == "whole" || method == "region" || method == "unchecked"; }
+bool is_fixed(const std::string& method) {
+  return method == "retain" || method == "whole" || method == "region" || method == "unchecked";
+}
 
 /// Guarded steps are slow: of the methods that plan only the last runs them.
 std::vector<std::string> widest_only(const std::vector<std::string>& methods) {
@@ -26,8 +28,8 @@ std::vector<std::string> widest_only(const std::vector<std::string>& methods) {
 
 /// Runs `body`, which fills the row; what it throws for the model's or the method's sake becomes the row's difference.
 template <class Body>
-CheckRow guarded_row(std::string what, Body&& body) {
-  CheckRow row;
+EquivalenceRow guarded_row(std::string what, Body&& body) {
+  EquivalenceRow row;
   row.what = std::move(what);
   auto start = std::chrono::steady_clock::now();
   try {
@@ -41,11 +43,11 @@ CheckRow guarded_row(std::string what, Body&& body) {
   return row;
 }
 
-void compare_methods(const Config& config, const Dataset& data, const CheckOptions& options, MethodSettings settings, const std::string& suffix,
-                     std::vector<CheckRow>& rows) {
+void compare_methods(const Config& config, const Dataset& data, const EquivalenceOptions& options,
+                     MethodSettings settings, const std::string& suffix, std::vector<EquivalenceRow>& rows) {
   settings.segments = false;
   MethodMarks reference;
-  rows.push_back(guarded_row("no segments, " + suffix, [&](CheckRow& row) {
+  rows.push_back(guarded_row("no segments, " + suffix, [&](EquivalenceRow& row) {
     reference = run_method(config, data, settings);
     row.peak_bytes = reference.peak_bytes;
     row.difference = first_difference(reference, reference);  // bytes left over
@@ -57,7 +59,7 @@ void compare_methods(const Config& config, const Dataset& data, const CheckOptio
     settings.method = method;
     settings.plan = nullptr;
     std::string what = method + ", " + suffix;
-    rows.push_back(guarded_row(what, [&](CheckRow& row) {
+    rows.push_back(guarded_row(what, [&](EquivalenceRow& row) {
       if (allowed_by(method) && !is_fixed(method)) {
         if (!plans) plans.emplace(with_settings(config, settings));
         settings.plan = plans->plan(method);
@@ -66,38 +68,43 @@ void compare_methods(const Config& config, const Dataset& data, const CheckOptio
       MethodMarks found = run_method(config, data, settings);
       row.peak_bytes = found.peak_bytes;
       row.difference = first_difference(reference, found);
-      if (row.difference.empty() && settings.plan && !settings.guard && found.peak_bytes > settings.plan->predicted_peak) {
-        row.difference = fmt::format("a peak of {} bytes, where the plan promised {}", found.peak_bytes, settings.plan->predicted_peak);
+      if (row.difference.empty() && settings.plan && !settings.guard &&
+          found.peak_bytes > settings.plan->predicted_peak) {
+        row.difference = fmt::format("a peak of {} bytes, where the plan promised {}", found.peak_bytes,
+                                     settings.plan->predicted_peak);
       }
     }));
   }
 }
 
-void compare_directions(const Config& config, const Dataset& data, const CheckOptions& options, std::vector<CheckRow>& rows) {
-  rows.push_back(guarded_row(fmt::format("finite differences in f64, {} directions", options.directions), [&](CheckRow& row) {
-    MethodSettings settings;
-    // The steps here run in f64 and by no schedule: under the last of the methods that need no plan.
-    for (const std::string& method : options.methods) {
-      if (is_fixed(method)) settings.method = method;
-    }
-    settings.batch = config.get_int("check.guard_batch");
-    for (const DirectionalCheck& check : check_directions(config, data, settings, options.directions)) {
-      if (check.relative_error() <= kDirectionTolerance) continue;
-      row.difference = fmt::format("directional derivative {} instead of {} (relative error {:.1e}, at most {:.0e})", check.analytic,
-                                   check.numeric, check.relative_error(), kDirectionTolerance);
-      return;
-    }
-  }));
+void compare_directions(const Config& config, const Dataset& data, const EquivalenceOptions& options,
+                        std::vector<EquivalenceRow>& rows) {
+  rows.push_back(guarded_row(
+      fmt::format("finite differences in f64, {} directions", options.directions), [&](EquivalenceRow& row) {
+        MethodSettings settings;
+        // The steps here run in f64 and by no schedule: under the last of the methods that need no plan.
+        for (const std::string& method : options.methods) {
+          if (is_fixed(method)) settings.method = method;
+        }
+        settings.batch = config.get_int("check.guard_batch");
+        for (const DirectionalCheck& check : check_directions(config, data, settings, options.directions)) {
+          if (check.relative_error() <= kDirectionTolerance) continue;
+          row.difference =
+              fmt::format("directional derivative {} instead of {} (relative error {:.1e}, at most {:.0e})",
+                          check.analytic, check.numeric, check.relative_error(), kDirectionTolerance);
+          return;
+        }
+      }));
 }
 
 }  // namespace
 
-bool CheckReport::good() const {
-  return std::all_of(rows.begin(), rows.end(), [](const CheckRow& row) { return row.good; });
+bool EquivalenceReport::good() const {
+  return std::all_of(rows.begin(), rows.end(), [](const EquivalenceRow& row) { return row.good; });
 }
 
-CheckReport check_model(const Config& config, const CheckOptions& options) {
-  CheckReport report;
+EquivalenceReport check_model(const Config& config, const EquivalenceOptions& options) {
+  EquivalenceReport report;
   Dataset data = load_dataset(config, *make_model(config));
   MethodSettings settings;
   settings.steps = options.steps;
@@ -107,7 +114,7 @@ CheckReport check_model(const Config& config, const CheckOptions& options) {
     guarded.guard = true;
     guarded.steps = 1;
     guarded.batch = config.get_int("check.guard_batch");
-    CheckOptions fewer = options;
+    EquivalenceOptions fewer = options;
     fewer.methods = widest_only(options.methods);
     compare_methods(config, data, fewer, guarded, fmt::format("guarded step of {} images", guarded.batch), report.rows);
   }

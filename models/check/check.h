@@ -10,30 +10,30 @@
 
 namespace reprise {
 
-struct CheckOptions {
+struct EquivalenceOptions {
   int steps = 3;
   /// Those that plan do so at a budget halfway between the smallest feasible one and no recomputation.
   std::vector<std::string> methods = {"retain", "whole", "region", "retain+whole", "whole+region", "joint"};
-  bool guarded_step = true;        // one more step per method at check.guard_batch under `guard: on`
+  bool guarded_step = true;  // one more step per method at check.guard_batch under `guard: on`
   bool finite_differences = true;
   int directions = 3;
 };
 
-struct CheckRow {
-  std::string what;                // "whole, 3 steps"
+struct EquivalenceRow {
+  std::string what;  // "whole, 3 steps"
   bool good = true;
-  std::string difference;          // the first one, or the error
+  std::string difference;  // the first one, or the error
   double seconds = 0;
   std::int64_t peak_bytes = 0;
 };
 
-struct CheckReport {
-  std::vector<CheckRow> rows;
+struct EquivalenceReport {
+  std::vector<EquivalenceRow> rows;
   bool good() const;
 };
 
 /// Errors: config, user, io as training's. A difference, or an error of a method, is a row and no exception.
-CheckReport check_model(const Config& config, const CheckOptions& options = {});
+EquivalenceReport check_model(const Config& config, const EquivalenceOptions& options = {});
 
 /// One directional derivative by central differences in f64, at `check.guard_batch` images.
 struct DirectionalCheck {
@@ -44,6 +44,7 @@ struct DirectionalCheck {
 
 /// The gradient of the first step's loss under `settings`, against central differences. The model runs in f64; states
 /// and streams are put back before each evaluation.
-std::vector<DirectionalCheck> check_directions(const Config& config, const Dataset& data, const MethodSettings& settings, int directions);
+std::vector<DirectionalCheck> check_directions(const Config& config, const Dataset& data,
+                                               const MethodSettings& settings, int directions);
 
 }  // namespace reprise

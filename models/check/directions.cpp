@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kStep = 1e-5;
 
-/// What the forward writes to states. A gradient takes that as given, though later parts of the same forward may read it;
-/// so each evaluation at other parameters gets the bytes that the first one wrote.
+/// What the forward writes to states. A gradient takes that as given, though later parts of the same forward may read
+/// it; so each evaluation at other parameters gets the bytes that the first one wrote.
 class WrittenStates {
  public:
   /// From now on bytes are taken down, else those taken down are put in place.
@@ -63,7 +63,10 @@ class WrittenStates {
 class Evaluation {
  public:
   Evaluation(const Config& config, const Dataset& data)
-      : session_(config), marks_(config, session_.model->segment_names()), recompute_(config, marks_), tape_(session_.memory, {.default_dtype = DType::f64}) {
+      : session_(config),
+        marks_(config, session_.model->segment_names()),
+        recompute_(config, marks_),
+        tape_(session_.memory, {.default_dtype = DType::f64}) {
     for (ParameterSet* set : session_.model->parameter_sets()) set->convert(session_.memory, DType::f64);
     session_.model->convert_input(session_.memory, DType::f64);
     recompute_.install(tape_, session_.memory);
@@ -111,7 +114,8 @@ class Evaluation {
 
  private:
   Tensor to_double(const Tensor& from) {
-    Tensor to = make_tensor(session_.memory.allocator(), session_.memory.observer(), DType::f64, from.shape(), Category::data);
+    Tensor to =
+        make_tensor(session_.memory.allocator(), session_.memory.observer(), DType::f64, from.shape(), Category::data);
     to.assign_doubles(from.to_doubles());
     return to;
   }
@@ -151,7 +155,8 @@ double DirectionalCheck::relative_error() const {
   return std::abs(analytic - numeric) / std::max({std::abs(analytic), std::abs(numeric), 1e-8});
 }
 
-std::vector<DirectionalCheck> check_directions(const Config& config, const Dataset& data, const MethodSettings& settings, int directions) {
+std::vector<DirectionalCheck> check_directions(const Config& config, const Dataset& data,
+                                               const MethodSettings& settings, int directions) {
   Config own = with_settings(config, settings);
   Evaluation evaluation(own, data);
   evaluation.loss(true);

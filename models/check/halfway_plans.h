@@ -1,5 +1,6 @@
-// Plans to be checked: of any method, at the budget halfway between the smallest feasible one and no recomputation, made
-// from made-up times, since what is checked is bytes and measuring takes longer than a check should. Used by check.cpp.
+// Plans to be checked: of any method, at the budget halfway between the smallest feasible one and no recomputation,
+// made from made-up times, since what is checked is bytes and measuring takes longer than a check should. Used by
+// check.cpp.
 #pragma once
 
 #include <memory>

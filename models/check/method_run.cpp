@@ -6,15 +6,17 @@
 #include <chrono>
 
 #include "models/train/batches.h"
+#include "models/train/learning_rate.h"
 #include "models/train/method.h"
 #include "models/train/optimiser.h"
-#include "models/train/learning_rate.h"
 #include "models/train/step_planner.h"
 
 namespace reprise {
 namespace {
 
-std::uint64_t hash_view(const TensorView& view) { return XXH3_64bits(view.data, static_cast<std::size_t>(view.bytes())); }
+std::uint64_t hash_view(const TensorView& view) {
+  return XXH3_64bits(view.data, static_cast<std::size_t>(view.bytes()));
+}
 
 std::uint64_t hash_tensor(const Tensor& tensor) {
   tensor.storage().host_read();
@@ -119,19 +121,21 @@ class CheckedRun {
   StepPlanner planner_;
 };
 
-std::string differing(const char* what, std::size_t step, const std::vector<Mark>& expected, const std::vector<Mark>& found) {
+std::string differing(const char* what, std::size_t step, const std::vector<Mark>& expected,
+                      const std::vector<Mark>& found) {
   for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
     if (!(expected[i] == found[i])) return fmt::format("step {}: {} of {}", step + 1, what, expected[i].name);
   }
   return expected.size() == found.size() ? "" : fmt::format("step {}: number of {}s", step + 1, what);
 }
 
-std::string differing_node(std::size_t step, const std::vector<NodeMark>& expected, const std::vector<NodeMark>& found) {
+std::string differing_node(std::size_t step, const std::vector<NodeMark>& expected,
+                           const std::vector<NodeMark>& found) {
   for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
     const NodeMark &a = expected[i], &b = found[i];
     if (a.node == b.node && a.op == b.op && a.hash == b.hash) continue;
-    return fmt::format("step {}: the gradient made by {} (node {}{}{})", step + 1, b.op, b.node, b.segment.empty() ? "" : " in ",
-                       b.segment);
+    return fmt::format("step {}: the gradient made by {} (node {}{}{})", step + 1, b.op, b.node,
+                       b.segment.empty() ? "" : " in ", b.segment);
   }
   return expected.size() == found.size() ? "" : fmt::format("step {}: number of nodes differentiated", step + 1);
 }
@@ -144,7 +148,8 @@ Config with_settings(const Config& config, const MethodSettings& settings) {
   copy.set("recompute.plan", std::string(), "check");
   if (!settings.segments || needs_plan(copy)) copy.set("recompute.options", WordMap{}, "check");
   if (!settings.segments) copy.set("recompute.segments", Words{"none"}, "check");
-  if (settings.segments && copy.get_list("recompute.segments") == Words{"none"}) copy.set("recompute.segments", Words{"blocks"}, "check");
+  if (settings.segments && copy.get_list("recompute.segments") == Words{"none"})
+    copy.set("recompute.segments", Words{"blocks"}, "check");
   if (settings.batch > 0) copy.set("train.batch", std::int64_t{settings.batch}, "check");
   copy.set("guard", std::string(settings.guard ? "on" : "off"), "check");
   return copy;
@@ -166,7 +171,8 @@ std::string first_difference(const MethodMarks& expected, const MethodMarks& fou
     if (text.empty()) text = differing("state", s, a.states, b.states);
     if (text.empty()) text = differing("position", s, a.streams, b.streams);
     if (text.empty() && a.effects != b.effects) text = fmt::format("step {}: log of effects", s + 1);
-    if (text.empty() && b.left_over != 0) text = fmt::format("step {}: {} bytes are still live after it", s + 1, b.left_over);
+    if (text.empty() && b.left_over != 0)
+      text = fmt::format("step {}: {} bytes are still live after it", s + 1, b.left_over);
     if (!text.empty()) return text;
   }
   return expected.steps.size() == found.steps.size() ? "" : "number of steps";

@@ -29,19 +29,19 @@ struct NodeMark {
 
 struct StepMarks {
   double loss = 0;
-  std::vector<NodeMark> nodes;     // of all micro-batches
-  std::vector<Mark> gradients;     // of each parameter, before the optimiser's step
-  std::vector<Mark> states;        // parameters, buffers and optimiser state after the step
-  std::vector<Mark> streams;       // positions
-  std::uint64_t effects = 0;       // the log of writes to state, draws and host effects, with how often each ran
-  std::int64_t left_over = 0;      // live bytes after the step beyond those before it
+  std::vector<NodeMark> nodes;  // of all micro-batches
+  std::vector<Mark> gradients;  // of each parameter, before the optimiser's step
+  std::vector<Mark> states;     // parameters, buffers and optimiser state after the step
+  std::vector<Mark> streams;    // positions
+  std::uint64_t effects = 0;    // the log of writes to state, draws and host effects, with how often each ran
+  std::int64_t left_over = 0;   // live bytes after the step beyond those before it
 };
 
 struct MethodSettings {
   std::string method = "retain";
   std::shared_ptr<const Plan> plan;  // of a method that plans
-  bool segments = true;            // false: none are marked
-  std::int64_t batch = 0;          // 0: as configured
+  bool segments = true;              // false: none are marked
+  std::int64_t batch = 0;            // 0: as configured
   bool guard = false;
   int steps = 3;
 };

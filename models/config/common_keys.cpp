@@ -19,9 +19,10 @@ std::vector<Key> run_keys() {
       integer_key("threads", 0, between(0, 1024), "threads",
                   "threads of the pool; 0: one for each core this process may use"),
       boolean_key("tensorboard", true, "also write the metrics as event files, which TensorBoard shows"),
-      boolean_key("trace", false,
-                  "write trace.json, which ui.perfetto.dev opens: every op, segment, replay and copy of the first steps, "
-                  "and the live bytes"),
+      boolean_key(
+          "trace", false,
+          "write trace.json, which ui.perfetto.dev opens: every op, segment, replay and copy of the first steps, "
+          "and the live bytes"),
       integer_key("trace_steps", 5, between(1, 1000), "steps", "how many steps are traced"),
   };
 }
@@ -73,9 +74,10 @@ std::vector<Key> train_keys() {
                   "steps between checkpoints; 0: only at the end of the training"),
       integer_key("train.checkpoints_kept", 2, at_least(1), "checkpoints",
                   "how many of the last checkpoints stay in the run folder"),
-      text_key("train.keep_best", "",
-               "metric of metrics.jsonl whose best weights stay in best.safetensors: loss (less is better), accuracy, knn; "
-               "empty: none"),
+      text_key(
+          "train.keep_best", "",
+          "metric of metrics.jsonl whose best weights stay in best.safetensors: loss (less is better), accuracy, knn; "
+          "empty: none"),
       integer_key("train.early_stop", 0, at_least(0), "evaluations",
                   "stop after so many values of the metric train.keep_best in a row that are no better; 0: never"),
       boolean_key("train.epoch_hashes", false,
@@ -88,33 +90,43 @@ std::vector<Key> train_keys() {
 std::vector<Key> memory_keys() {
   return {
       integer_key("eval.batch", 500, at_least(1), "images", "images of one forward in an evaluation"),
-      integer_key("eval.hash_images", 256, at_least(0), "images", "test images whose predictions train.epoch_hashes covers"),
+      integer_key("eval.hash_images", 256, at_least(0), "images",
+                  "test images whose predictions train.epoch_hashes covers"),
       integer_key("eval.knn_every", 0, at_least(0), "steps",
                   "steps between measurements of the k-nearest-neighbour accuracy during training; 0: never"),
-      integer_key("eval.knn_neighbours", 200, at_least(1), "images", "training images that vote on the label of a test image"),
+      integer_key("eval.knn_neighbours", 200, at_least(1), "images",
+                  "training images that vote on the label of a test image"),
       real_key("eval.knn_temperature", 0.1, above(0), "", "a neighbour's vote weighs e^(cosine / temperature)"),
       integer_key("eval.knn_images", 0, at_least(0), "images", "training images to look for neighbours in; 0: all"),
       bytes_key("memory.budget", std::nullopt, "live bytes that the run may never exceed"),
-      choice_key("recompute.method", "retain",
-                 {"retain", "whole", "region", "retain+whole", "retain+region", "whole+region", "joint", "unchecked"},
-                 "what may be chosen: retain keeps all values; whole and region replay segments, and preserve overwritten "
-                 "state whole or by region. joint (all three) and those joined by + are planned for each segment and "
-                 "state, so that the step is fastest within memory.budget. unchecked preserves nothing: its gradients "
-                 "cannot be trusted"),
+      choice_key(
+          "recompute.method", "retain",
+          {"retain", "whole", "region", "retain+whole", "retain+region", "whole+region", "joint", "unchecked"},
+          "what may be chosen: retain keeps all values; whole and region replay segments, and preserve overwritten "
+          "state whole or by region. joint (all three) and those joined by + are planned for each segment and "
+          "state, so that the step is fastest within memory.budget. unchecked preserves nothing: its gradients "
+          "cannot be trusted"),
       words_key("recompute.segments", {"blocks"}, {"blocks", "stages", "none"},
                 "how the forward is cut into segments: at each block, each stage, nowhere, or at the named ones"),
-      map_key("recompute.options", {"retain", "whole", "region"},
-              "options by pattern of segment names, such as {\"layer2.*\": retain, head: whole}; not beside a planned method"),
-      choice_key("recompute.granularity", "node", {"segment", "node"},
-                 "node: a planned method may keep single results of a replayed segment; segment: all of its values or none"),
-      integer_key("recompute.longest_run", 8, between(1, 8), "segments",
-                  "how many neighbours a planned method may replay as one: once, keeping what passes between them, then each "
-                  "again. Needed for budgets that nothing else fits; 1: none"),
-      text_key("recompute.plan", "", "file of a plan written by `reprise plan -o`, to run under instead of making one; refused for another step or build"),
-      text_key("recompute.profile", "",
-               "file of times written by `reprise plan --profile-out`, to plan with instead of measuring; the same times give "
-               "the same plan"),
-      integer_key("recompute.profile_steps", 5, at_least(1), "steps", "real steps that times are measured on before planning, inside memory.budget"),
+      map_key(
+          "recompute.options", {"retain", "whole", "region"},
+          "options by pattern of segment names, such as {\"layer2.*\": retain, head: whole}; not beside a planned method"),
+      choice_key(
+          "recompute.granularity", "node", {"segment", "node"},
+          "node: a planned method may keep single results of a replayed segment; segment: all of its values or none"),
+      integer_key(
+          "recompute.longest_run", 8, between(1, 8), "segments",
+          "how many neighbours a planned method may replay as one: once, keeping what passes between them, then each "
+          "again. Needed for budgets that nothing else fits; 1: none"),
+      text_key(
+          "recompute.plan", "",
+          "file of a plan written by `reprise plan -o`, to run under instead of making one; refused for another step or build"),
+      text_key(
+          "recompute.profile", "",
+          "file of times written by `reprise plan --profile-out`, to plan with instead of measuring; the same times give "
+          "the same plan"),
+      integer_key("recompute.profile_steps", 5, at_least(1), "steps",
+                  "real steps that times are measured on before planning, inside memory.budget"),
       choice_key("guard", "off", {"off", "on"}, "check that every op does only what its contract declares (slow)"),
       integer_key("check.guard_batch", 4, at_least(1), "images", "batch of the guarded step of a check"),
   };

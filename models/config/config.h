@@ -29,8 +29,7 @@ class Config {
 
   /// Whether this run's model.type has the key.
   bool has(const std::string& key) const { return keys_.find(key) != nullptr; }
-  /// Whether the file or the command line set it.
-  bool is_set(const std::string& key) const { return position(key).known(); }
+  /// Where the file or the command line set it; not known() for a default.
   const Position& position(const std::string& key) const;
   /// Of one entry of a map key.
   Position entry_position(const std::string& key, const std::string& entry) const;

@@ -38,7 +38,6 @@ struct Range {
   std::string text() const;
 };
 
-constexpr Range any_number() { return {}; }
 constexpr Range at_least(double low) { return {.low = low}; }
 constexpr Range above(double low) { return {.low = low, .low_open = true}; }
 constexpr Range between(double low, double high) { return {.low = low, .high = high}; }

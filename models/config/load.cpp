@@ -142,8 +142,9 @@ class ConfigLoader {
     const Key* key = config.keys_.find(assignment.key);
     if (key == nullptr) {
       if (assignment.node == nullptr) return;  // a removal that reaches into another model's keys changes nothing
-      fail_config(assignment.position, "the key {} belongs to {} {}, and {} is {} here", quoted_for_message(assignment.key),
-                  schema_.type_key(), join(schema_.types_with(assignment.key)), schema_.type_key(), find_type());
+      fail_config(assignment.position, "the key {} belongs to {} {}, and {} is {} here",
+                  quoted_for_message(assignment.key), schema_.type_key(), join(schema_.types_with(assignment.key)),
+                  schema_.type_key(), find_type());
     }
     Config::Setting& setting = config.settings_[key->name];
     if (!assignment.entry.empty()) return apply_entry(*key, setting, assignment);

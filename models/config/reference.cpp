@@ -16,7 +16,8 @@ struct Group {
 std::vector<Group> groups_of(const Schema& schema) {
   KeySet any = schema.keys_for(schema.model_types().front().name);
   Group common{schema.type_key() == "model.type" ? "Keys of every run" : "Keys of every file", {}};
-  for (const Key& key : schema.common()) common.keys.push_back(key.name == schema.type_key() ? *any.find(key.name) : key);
+  for (const Key& key : schema.common())
+    common.keys.push_back(key.name == schema.type_key() ? *any.find(key.name) : key);
   std::vector<Group> groups{std::move(common)};
   for (const ModelType& type : schema.model_types()) {
     groups.push_back({fmt::format("Keys of {} {}: {}", schema.type_key(), type.name, type.summary), type.keys});

@@ -70,8 +70,8 @@ void Schema::add_model_type(ModelType type) {
     for (const Key& key : type.keys) {
       for (const Key& same : other.keys) {
         if (same.name != key.name || same.type == key.type) continue;
-        fail(ErrorKind::internal, "[config] the key {} is {} in {} {}, {} in {}", key.name, type_name(key.type), type_key_,
-             type.name, type_name(same.type), other.name);
+        fail(ErrorKind::internal, "[config] the key {} is {} in {} {}, {} in {}", key.name, type_name(key.type),
+             type_key_, type.name, type_name(same.type), other.name);
       }
     }
   }

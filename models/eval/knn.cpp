@@ -73,7 +73,8 @@ std::vector<std::int64_t> vote_of_neighbours(FeatureTable train, FeatureTable te
 
 double knn_accuracy(FeatureTable train, FeatureTable test, const KnnOptions& options) {
   if (train.rows == 0 || test.rows == 0) return 0;
-  std::vector<std::int64_t> labels = test.labels, winners = vote_of_neighbours(std::move(train), std::move(test), options);
+  std::vector<std::int64_t> labels = test.labels,
+                            winners = vote_of_neighbours(std::move(train), std::move(test), options);
   std::int64_t right = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) right += winners[i] == labels[i];
   return 100.0 * static_cast<double>(right) / static_cast<double>(labels.size());

@@ -27,7 +27,10 @@ GraphMemoryModel::GraphMemoryModel(const Config& config)
                       add("message.weight", {row_width_, joined}, Init::normal, joined),
                       add("message.bias", {row_width_}, Init::zeros, 1),
                       add("out.weight", {width(), 2 * row_width_}, Init::normal, 20 * row_width_),
-                      {}, {}, {}, {}});
+                      {},
+                      {},
+                      {},
+                      {}});
   }
 }
 

@@ -76,8 +76,8 @@ void MemoryModel::declare_sources(Memory& memory, std::int64_t count) {
 }
 
 Value MemoryModel::sources(Tape& tape, const Value& hidden, std::int64_t width) const {
-  Value rows = source_list_.defined() ? gather_rows(tape, hidden, source_list_)
-                                      : slice(tape, hidden, 0, 0, source_count_);
+  Value rows =
+      source_list_.defined() ? gather_rows(tape, hidden, source_list_) : slice(tape, hidden, 0, 0, source_count_);
   return width < width_ ? slice(tape, rows, 1, 0, width) : rows;
 }
 
@@ -85,7 +85,8 @@ ResidualMix::ResidualMix(ParameterSet& set, const std::string& name, std::int64_
                          std::int64_t inner)
     : in_(set.add(name + ".in.weight", {inner, width + read}, Init::normal, width + read)),
       // Its part of the sum starts out small beside the hidden state: deviation 0.3 / sqrt(inner).
-      out_(set.add(name + ".out.weight", {width, inner}, Init::normal, std::llround(static_cast<double>(inner) / 0.09))) {}
+      out_(set.add(name + ".out.weight", {width, inner}, Init::normal,
+                   std::llround(static_cast<double>(inner) / 0.09))) {}
 
 Value ResidualMix::operator()(Tape& tape, const Arg& hidden, Arg read) const {
   Arg parts[] = {hidden, std::move(read)};

@@ -1,6 +1,6 @@
-// MemoryModel: what the workloads around a memory have in common. One hidden state [batch, width] passes through layers;
-// each layer reads the memory, which all of them share, and writes to it in place before the next one reads. Nothing is
-// learnt from images: the input and all fixed lists of rows are drawn once from the key `seed`.
+// MemoryModel: what the workloads around a memory have in common. One hidden state [batch, width] passes through
+// layers; each layer reads the memory, which all of them share, and writes to it in place before the next one reads.
+// Nothing is learnt from images: the input and all fixed lists of rows are drawn once from the key `seed`.
 //
 // The loss is the mean square of the last hidden state. Each layer is one segment, "layer0" and so on, write included.
 #pragma once
@@ -26,14 +26,14 @@ class MemoryModel : public TrainableModel {
   std::vector<std::string> describe(const Json&) const final { return {}; }
 
  protected:
-  /// Draws what the kind needs besides parameters and hidden state: its memory's first values and its lists of rows. On a
-  /// dry run only the lists.
+  /// Draws what the kind needs besides parameters and hidden state: its memory's first values and its lists of rows. On
+  /// a dry run only the lists.
   virtual void draw(Memory& memory) = 0;
   /// Records layer `index` on the hidden state: returns the next one.
   virtual Value layer(Tape& tape, std::size_t index, Arg hidden) = 0;
 
-  /// For memories that take after hidden states: rows 0, 1, ... of the hidden state, `count` of them, going round at its
-  /// end, the first `width` numbers of each. declare_sources() before, in draw().
+  /// For memories that take after hidden states: rows 0, 1, ... of the hidden state, `count` of them, going round at
+  /// its end, the first `width` numbers of each. declare_sources() before, in draw().
   void declare_sources(Memory& memory, std::int64_t count);
   Value sources(Tape& tape, const Value& hidden, std::int64_t width) const;
 

@@ -31,8 +31,9 @@ ProductKeyMemoryModel::ProductKeyMemoryModel(const Config& config)
     throw config.error_at("model.reads", "expected at most model.keys, {}, got {}", keys_, reads_);
   }
   if (row_width_ > width()) {
-    throw config.error_at("model.table.width", "expected at most model.width, {}, since rows take after hidden states, got {}",
-                          width(), row_width_);
+    throw config.error_at("model.table.width",
+                          "expected at most model.width, {}, since rows take after hidden states, got {}", width(),
+                          row_width_);
   }
   for (std::size_t i = 0; i < layers(); ++i) {
     parts_.push_back({set_.add(layer_name(i, "query.weight"), {2 * key_width_, width()}, Init::normal, width()),
@@ -54,7 +55,8 @@ void ProductKeyMemoryModel::draw(Memory& memory) {
   pair_begins_ = begins("pair_begins", reads_ * reads_);
 }
 
-ProductKeyMemoryModel::Chosen ProductKeyMemoryModel::choose(Tape& tape, const Value& scores, const Tensor& begins) const {
+ProductKeyMemoryModel::Chosen ProductKeyMemoryModel::choose(Tape& tape, const Value& scores,
+                                                            const Tensor& begins) const {
   Value indices = top_k(tape, scores, reads_).indices;
   Value chosen = take(tape, scores, indices, begins);
   return {std::move(indices), std::move(chosen)};
@@ -69,7 +71,8 @@ Value ProductKeyMemoryModel::layer(Tape& tape, std::size_t index, Arg hidden) {
   Chosen first = half(0, part.first), second = half(key_width_, part.second);
   Shape down{batch(), reads_, 1}, across{batch(), 1, reads_}, pairs{batch(), reads_ * reads_};
   auto combined = [&](Arg a, Arg b) { return reshape(tape, add(tape, std::move(a), std::move(b)), pairs); };
-  Value scores = combined(reshape(tape, std::move(first.scores), down), reshape(tape, std::move(second.scores), across));
+  Value scores =
+      combined(reshape(tape, std::move(first.scores), down), reshape(tape, std::move(second.scores), across));
   Chosen best = choose(tape, scores, pair_begins_);
   Value rows = take(tape,
                     combined(mul(tape, reshape(tape, std::move(first.indices), down), static_cast<double>(keys_)),

@@ -1,6 +1,7 @@
-// The product-key memory (Lample et al., "Large memory layers with product keys", 2019): a query's two halves are scored
-// against two sets of keys, the best of each are combined, and the best pairs name rows of a table of values, which are
-// mixed by softmax. Which rows these are follows from the data; the choices are decisions, which no replay makes again.
+// The product-key memory (Lample et al., "Large memory layers with product keys", 2019): a query's two halves are
+// scored against two sets of keys, the best of each are combined, and the best pairs name rows of a table of values,
+// which are mixed by softmax. Which rows these are follows from the data; the choices are decisions, which no replay
+// makes again.
 //
 // After its read a layer counts the use of each row and moves the used rows towards the mean of the hidden states that
 // used them (an exponential moving average, as for the codes of VQ-VAE; van den Oord et al., 2017).

@@ -20,8 +20,9 @@ RowMemoryModel::RowMemoryModel(const Config& config)
     throw config.error_at("model.writes", "expected at most the rows of the table, {}, got {}", rows_, writes_);
   }
   if (row_width_ > width()) {
-    throw config.error_at("model.table.width", "expected at most model.width, {}, since rows take after hidden states, got {}",
-                          width(), row_width_);
+    throw config.error_at("model.table.width",
+                          "expected at most model.width, {}, since rows take after hidden states, got {}", width(),
+                          row_width_);
   }
   for (std::size_t i = 0; i < layers(); ++i) {
     parts_.push_back({set_.add(layer_name(i, "score.weight"), {reads_, width()}, Init::normal, width()),

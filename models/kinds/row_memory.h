@@ -1,5 +1,5 @@
-// The row memory: layers share a table of rows. Each layer reads a few fixed rows for each example, mixes them by softmax
-// weights of its hidden state, and then moves a small share of the rows, in place, towards hidden states.
+// The row memory: layers share a table of rows. Each layer reads a few fixed rows for each example, mixes them by
+// softmax weights of its hidden state, and then moves a small share of the rows, in place, towards hidden states.
 #pragma once
 
 #include "models/kinds/memory_model.h"

@@ -1,5 +1,5 @@
-// The slot cache: a ring of rows that is read whole, by attention, and written by spans. Each layer's queries attend to all
-// slots; then the next span of slots, in place, takes after hidden states. The ring's pointer is a buffer.
+// The slot cache: a ring of rows that is read whole, by attention, and written by spans. Each layer's queries attend to
+// all slots; then the next span of slots, in place, takes after hidden states. The ring's pointer is a buffer.
 #pragma once
 
 #include "models/kinds/memory_model.h"

@@ -1,5 +1,5 @@
-// What a model draws once from its seed besides its parameters: numbers to start from, and lists of rows that stay the same
-// in every step. Called by models that take no images, in allocate().
+// What a model draws once from its seed besides its parameters: numbers to start from, and lists of rows that stay the
+// same in every step. Called by models that take no images, in allocate().
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ std::vector<std::int64_t> draw_rows(const Stream& stream, std::int64_t count, st
 /// `count` different rows of [0, rows), in no order. Errors (internal): more than there are.
 std::vector<std::int64_t> draw_distinct_rows(const Stream& stream, std::int64_t count, std::int64_t rows);
 
-/// A list of rows (i64) as a constant tensor of category data. A dry trace knows its values too, and with them which rows
-/// a step reads and writes.
+/// A list of rows (i64) as a constant tensor of category data. A dry trace knows its values too, and with them which
+/// rows a step reads and writes.
 Tensor make_index(Memory& memory, const std::string& name, const Shape& shape, const std::vector<std::int64_t>& rows);
 
 }  // namespace reprise

@@ -83,7 +83,6 @@ class ParameterSet {
 
  private:
   void require_new(const std::string& name) const;
-  Slab& make_slab(Memory& memory, Category category, const char* name);
 
   bool trained_;
   std::vector<std::unique_ptr<Slab>> slabs_;  // outlive the tensors below

@@ -55,15 +55,4 @@ std::string json_pretty(const Json& value) {
   return out + "\n";
 }
 
-void set_nested(Json& root, const std::string& path, Json value) {
-  Json* place = &root;
-  std::size_t begin = 0;
-  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
-    place = &(*place)[path.substr(begin, dot - begin)];
-    if (!place->is_null() && !place->is_object()) fail(ErrorKind::internal, "[summary] {} lies in a value", path);
-    begin = dot + 1;
-  }
-  (*place)[path.substr(begin)] = std::move(value);
-}
-
 }  // namespace reprise

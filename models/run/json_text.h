@@ -15,7 +15,4 @@ std::string json_line(const Json& value);
 /// Indented by two blanks, with a line end; lists stand on one line.
 std::string json_pretty(const Json& value);
 
-/// Sets "a.b.c" in nested objects, making them as needed. Errors (internal) when "a" or "a.b" holds no object.
-void set_nested(Json& root, const std::string& path, Json value);
-
 }  // namespace reprise

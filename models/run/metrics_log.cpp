@@ -37,7 +37,9 @@ MetricsLog::MetricsLog(std::filesystem::path path) : path_(std::move(path)) {
 }
 
 MetricsLog::MetricsLog(MetricsLog&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), reader_(std::move(other.reader_)) {}
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      reader_(std::move(other.reader_)) {}
 
 MetricsLog::~MetricsLog() {
   if (descriptor_ >= 0) ::close(descriptor_);

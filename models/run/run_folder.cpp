@@ -4,6 +4,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -80,21 +82,26 @@ enum class Content {
 
 /// What write_file_atomically() leaves of a run's files when the process is killed.
 bool is_partial(const std::string& name) {
+  constexpr std::array kOurs = {"checkpoint", "state",        "config.yaml", kPlanFile,
+                                kProfileFile, "summary.json", "trace.json"};
   return name.ends_with(".partial") &&
-         (name.starts_with("checkpoint") || name.starts_with("state") || name.starts_with("config.yaml"));
+         std::any_of(kOurs.begin(), kOurs.end(), [&](const char* start) { return name.starts_with(start); });
 }
 
-void remove_partial_files(const fs::path& folder) {
+/// Files that are made again at every start.
+bool is_made_at_start(const std::string& name) { return name == kPlanFile || name == kProfileFile; }
+
+void remove_files(const fs::path& folder, bool (*which)(const std::string&)) {
   std::error_code error;
-  std::vector<fs::path> partial;
+  std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (is_partial(entry.path().filename().string())) partial.push_back(entry.path());
+    if (which(entry.path().filename().string())) found.push_back(entry.path());
   }
-  for (const fs::path& path : partial) fs::remove(path, error);
+  for (const fs::path& path : found) fs::remove(path, error);
 }
 
 Content look_into(const fs::path& folder) {
-  bool config = false, metrics = false;
+  bool config = false, metrics = false, planned = false;
   std::error_code error, ignored;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     std::string name = entry.path().filename().string();
@@ -103,12 +110,14 @@ Content look_into(const fs::path& folder) {
       config = true;
     } else if (name == "metrics.jsonl" && entry.is_regular_file(ignored) && entry.file_size(ignored) == 0) {
       metrics = true;
+    } else if (is_made_at_start(name)) {
+      planned = true;
     } else {
       return Content::other;
     }
   }
   if (error) fail(ErrorKind::io, "[run folder] cannot read {}: {}", folder.string(), error.message());
-  if (!config) return Content::nothing;
+  if (!config) return planned ? Content::other : Content::nothing;
   // A run opens its metrics first, so a lone config.yaml is somebody's own.
   return metrics ? Content::start : Content::other;
 }
@@ -180,7 +189,8 @@ RunFolder RunFolder::create(Config& config) {
           path.string());
     }
     began_before = content == Content::start;
-    remove_partial_files(path);
+    remove_files(path, is_partial);
+    if (began_before) remove_files(path, is_made_at_start);
     lock = held.release();
   }
   RunFolder folder(path, lock);
@@ -196,7 +206,9 @@ RunFolder RunFolder::resume(const fs::path& path, double lock_wait) {
   }
   int lock = lock_within(path, lock_wait);
   if (lock == kHeld) fail_held(path);
-  return RunFolder(path, lock);
+  HeldLock held(lock);
+  remove_files(path, is_partial);
+  return RunFolder(path, held.release());
 }
 
 Config RunFolder::read_config(const fs::path& path, const std::vector<OverrideText>& overrides) {

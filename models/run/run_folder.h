@@ -15,6 +15,9 @@
 
 namespace reprise {
 
+inline constexpr const char* kPlanFile = "plan.json";
+inline constexpr const char* kProfileFile = "profile.json";
+
 class RunFolder {
  public:
   /// Makes the folder `run.dir` names and writes config.yaml. Where `run.dir` is empty: runs/NAME below the working
@@ -23,7 +26,7 @@ class RunFolder {
   /// metrics: this run takes its place.
   static RunFolder create(Config& config);
 
-  /// Opens the folder of an earlier run. `lock_wait` in seconds.
+  /// Opens the folder of an earlier run, without the half-written files of a killed one. `lock_wait` in seconds.
   static RunFolder resume(const std::filesystem::path& path, double lock_wait = 0);
 
   /// The configuration that an earlier run wrote, with overrides on top.

@@ -59,9 +59,8 @@ std::vector<std::pair<std::string, std::string>> summary_rows(const Json& summar
     Json rate = at(summary, fmt::format("train/{}_per_second", unit));
     if (rate.is_number()) add(fmt::format("{} per second", unit).c_str(), number(rate, "", 1));
   }
-  add("time in steps", at(summary, "train/seconds").is_number()
-                           ? readable_seconds(at(summary, "train/seconds").get<double>())
-                           : "-");
+  add("time in steps",
+      at(summary, "train/seconds").is_number() ? readable_seconds(at(summary, "train/seconds").get<double>()) : "-");
   add("peak memory", bytes(at(summary, "memory/peak_bytes")));
   add("  predicted", bytes(at(summary, "plan/predicted_peak_bytes")));
   add("  held by the arena", bytes(at(summary, "memory/arena_bytes")));

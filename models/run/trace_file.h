@@ -1,5 +1,5 @@
-// TraceFile: spans and counters of a short stretch of time, gathered in memory and written as Chrome's JSON trace events,
-// which Perfetto (ui.perfetto.dev), chrome://tracing and the trace processor open.
+// TraceFile: spans and counters of a short stretch of time, gathered in memory and written as Chrome's JSON trace
+// events, which Perfetto (ui.perfetto.dev), chrome://tracing and the trace processor open.
 //
 // Used by models/train/step_tracer.h. Spans of one track nest: one that begins inside another ends inside it. Their
 // number is limited; what comes after that is left out and the file says so.
@@ -33,7 +33,8 @@ class TraceFile {
 
   /// From any thread. Loses the span where memory has run out, rather than the run.
   void add(TraceTrack track, TraceSpan span) noexcept;
-  /// A value of the counter with this name from `at` on. The name outlives the file. Values of one counter come in order.
+  /// A value of the counter with this name from `at` on. The name outlives the file. Values of one counter come in
+  /// order.
   void count(const char* name, std::int64_t at, std::int64_t value) noexcept;
 
   std::int64_t left_out() const { return left_out_; }

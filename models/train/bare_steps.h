@@ -1,5 +1,5 @@
-// BareSteps: training steps of a configuration's model and nothing around them: batches of noise in place of the loader, no
-// metrics, no checkpoints. What profiles and studies measure; memory is what training holds.
+// BareSteps: training steps of a configuration's model and nothing around them: batches of noise in place of the
+// loader, no metrics, no checkpoints. What profiles and studies measure; memory is what training holds.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Batches: what a training takes its batches from: the loader, or, for a model that takes no images, batches that have a
-// size and nothing else, one an epoch. Used by the trainer and by checks.
+// Batches: what a training takes its batches from: the loader, or, for a model that takes no images, batches that have
+// a size and nothing else, one an epoch. Used by the trainer and by checks.
 #pragma once
 
 #include <memory>

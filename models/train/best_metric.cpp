@@ -8,9 +8,7 @@
 namespace reprise {
 
 BestMetric::BestMetric(const Config& config)
-    : config_(config),
-      metric_(config.get_string("train.keep_best")),
-      patience_(config.get_int("train.early_stop")) {
+    : config_(config), metric_(config.get_string("train.keep_best")), patience_(config.get_int("train.early_stop")) {
   if (patience_ > 0 && metric_.empty())
     throw config.error_at("train.early_stop", "expected the metric to go by in train.keep_best, such as knn");
   if (metric_ == "knn" && config.get_int("eval.knn_every") == 0)

@@ -9,8 +9,8 @@
 #include "core/error.h"
 #include "data/atomic_file.h"
 #include "data/safetensors.h"
-#include "models/run/byte_hash.h"
 #include "data/text_file.h"
+#include "models/run/byte_hash.h"
 
 namespace reprise {
 namespace {
@@ -210,8 +210,7 @@ void load_initial(const fs::path& path, const std::vector<NamedTensor>& tensors)
   fs::path source = path;
   if (fs::is_directory(path, error)) {
     auto state = read_state(path);
-    source =
-        path / (state ? fs::path((*state)["file"].get<std::string>()).filename().string() : kNewestTensors);
+    source = path / (state ? fs::path((*state)["file"].get<std::string>()).filename().string() : kNewestTensors);
   }
   SafetensorsFile file(source);
   check_initial(file, tensors);

@@ -34,7 +34,8 @@ void save_checkpoint(const std::filesystem::path& folder, std::int64_t step, con
 /// the name of the newest tensors, removes old checkpoints. For a run that is resumed. Errors (io).
 void complete_checkpoint(const std::filesystem::path& folder, const Json& state, std::int64_t kept);
 
-/// Writes tensors alone, as `model.init` takes them, with `metadata`; the old file is replaced in one step. Errors (io).
+/// Writes tensors alone, as `model.init` takes them, with `metadata`; the old file is replaced in one step. Errors
+/// (io).
 void save_tensors(const std::filesystem::path& path, const std::string& model, std::int64_t step,
                   const std::vector<NamedTensor>& tensors, std::map<std::string, std::string> metadata = {});
 

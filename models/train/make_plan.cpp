@@ -59,12 +59,15 @@ Profile profile_of(const Config& config, const std::string& method, const PlanNo
     const std::string& path = config.get_string("recompute.profile");
     Profile profile = profile_from_json(read_file(config, "recompute.profile"), path);
     if (profile.machine != processor_name()) {
-      throw config.error_at("recompute.profile", "expected times of this machine ({}), {} has those of '{}'", processor_name(), path, profile.machine);
+      throw config.error_at("recompute.profile", "expected times of this machine ({}), {} has those of '{}'",
+                            processor_name(), path, profile.machine);
     }
-    if (profile.trace == print.trace && profile.threads == print.threads && profile.build == print.build) return profile;
-    throw config.error_at("recompute.profile",
-                          "expected a profile of this step (trace {}, build {}, {} threads), {} is of trace {}, build {}, {} threads",
-                          print.trace, print.build, print.threads, path, profile.trace, profile.build, profile.threads);
+    if (profile.trace == print.trace && profile.threads == print.threads && profile.build == print.build)
+      return profile;
+    throw config.error_at(
+        "recompute.profile",
+        "expected a profile of this step (trace {}, build {}, {} threads), {} is of trace {}, build {}, {} threads",
+        print.trace, print.build, print.threads, path, profile.trace, profile.build, profile.threads);
   }
   RunPlanner planner(config, Profile{});
   auto least = std::make_shared<const Plan>(planner.least(method));
@@ -72,7 +75,9 @@ Profile profile_of(const Config& config, const std::string& method, const PlanNo
   if (budget > 0 && least->predicted_peak > budget) {
     throw config.error_at("memory.budget", "{}", planner.plan(method, budget).none.message);
   }
-  if (notes) notes(fmt::format("profiling {} steps inside {} bytes", config.get_int("recompute.profile_steps"), least->predicted_peak));
+  if (notes)
+    notes(fmt::format("profiling {} steps inside {} bytes", config.get_int("recompute.profile_steps"),
+                      least->predicted_peak));
   Profile profile = measure_profile(config, least, planner.planner());
   profile.trace = print.trace;
   profile.build = print.build;
@@ -108,7 +113,9 @@ std::int64_t RunPlanner::worst_peak(const Assignment& assignment) {
 
 void check_planned_keys(const Config& config) {
   if (config.get_map("recompute.options").empty()) return;
-  throw config.error_at("recompute.options", "expected no options by name, since a plan decides for every segment. recompute.options={{}} leaves them out");
+  throw config.error_at(
+      "recompute.options",
+      "expected no options by name, since a plan decides for every segment. recompute.options={{}} leaves them out");
 }
 
 MadePlan make_plan(const Config& config, const PlanNotes& notes) {
@@ -131,7 +138,8 @@ MadePlan make_plan(const Config& config, const PlanNotes& notes) {
 std::shared_ptr<const Plan> read_plan_if_it_fits(const Config& config, const std::filesystem::path& path) {
   try {
     auto plan = std::make_shared<Plan>(plan_from_json(read_text_file(path, "plan", kLongestPlanFile), path.string()));
-    bool asked = plan->method == config.get_string("recompute.method") && plan->granularity == config.get_string("recompute.granularity");
+    bool asked = plan->method == config.get_string("recompute.method") &&
+                 plan->granularity == config.get_string("recompute.granularity");
     bool named = !config.get_string("recompute.plan").empty();
     if ((!asked || plan->budget != budget_of(config)) && !named) return nullptr;
     return plan->made_for == print_of(config) ? plan : nullptr;

@@ -58,10 +58,6 @@ struct MadePlan {
 /// Errors (config): the budget is infeasible (the message says the smallest feasible budget), a plan for another step.
 MadePlan make_plan(const Config& config, const PlanNotes& notes = nullptr);
 
-/// In a run folder.
-inline constexpr const char* kPlanFile = "plan.json";
-inline constexpr const char* kProfileFile = "profile.json";
-
 /// The plan in `path`, if it is one of this step, method and budget; else null.
 std::shared_ptr<const Plan> read_plan_if_it_fits(const Config& config, const std::filesystem::path& path);
 

@@ -23,8 +23,10 @@ std::int64_t moved_by(const Plan& plan, const Problem& problem, const MoveCosts&
     const PlannedClass& state = plan.classes[c];
     if (state.bytes == 0) continue;
     auto readers = static_cast<std::int64_t>(state.readers.size());
-    if (state.state == StateOption::whole) ns += costs.copy.of(state.bytes, 1);
-    else ns += costs.gather.of(state.bytes, 1) + 2 * readers * costs.exchange.of(state.bytes, 1);
+    if (state.state == StateOption::whole)
+      ns += costs.copy.of(state.bytes, 1);
+    else
+      ns += costs.gather.of(state.bytes, 1) + 2 * readers * costs.exchange.of(state.bytes, 1);
   }
   return ns;
 }
@@ -43,8 +45,8 @@ void run(BareSteps& steps, StepTimer& timer, std::int64_t count) {
 
 }  // namespace
 
-void run_one_step(const Config& config, const std::shared_ptr<const Plan>& plan, const std::function<void(Tape&)>& begin,
-                  const std::function<void()>& end) {
+void run_one_step(const Config& config, const std::shared_ptr<const Plan>& plan,
+                  const std::function<void(Tape&)>& begin, const std::function<void()>& end) {
   BareSteps steps(config, plan);
   steps.clear_gradients();
   steps.make_schedule();

@@ -21,8 +21,8 @@ MeasuredSteps measure_steps(const Config& config, const std::shared_ptr<const Pl
 
 /// One real step, the first of a run, with `begin` called right before its forward and `end` after all of its work: for
 /// looking at what it does to memory. Errors: memory.
-void run_one_step(const Config& config, const std::shared_ptr<const Plan>& plan, const std::function<void(Tape&)>& begin,
-                  const std::function<void()>& end);
+void run_one_step(const Config& config, const std::shared_ptr<const Plan>& plan,
+                  const std::function<void(Tape&)>& begin, const std::function<void()>& end);
 
 /// `plan` was made by `planner` from a problem without times. Fills all but trace and build. Errors: memory.
 Profile measure_profile(const Config& config, const std::shared_ptr<const Plan>& plan, const Planner& planner);

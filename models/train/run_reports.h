@@ -41,8 +41,8 @@ class RunReports {
   bool trace_written_ = false;
 };
 
-/// The keys of a run with their values, flat: numbers, truth values and texts. Without those that say only where the run
-/// lies (run.*).
+/// The keys of a run with their values, flat: numbers, truth values and texts. Without those that say only where the
+/// run lies (run.*).
 Json flat_settings(const Config& config);
 
 }  // namespace reprise

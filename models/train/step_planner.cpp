@@ -18,7 +18,8 @@ const Schedule& StepPlanner::schedule(const std::vector<std::int64_t>& host_stat
   step_.begin_in(host_state);
   std::vector<NodeChoice> choices;
   if (plan_) choices = plan_->assignment().choices;
-  Schedule made = make_schedule(step_.tape(), [&] { return step_.forward().loss; }, std::move(choices));
+  Schedule made = make_schedule(
+      step_.tape(), [&] { return step_.forward().loss; }, std::move(choices));
   highest_peak_ = std::max(highest_peak_, made.peak.total_peak);
   return schedules_.emplace(host_state, std::move(made)).first->second;
 }

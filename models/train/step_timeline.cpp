@@ -10,7 +10,8 @@ namespace reprise {
 namespace {
 
 std::string describe(const MeterEvent& event) {
-  return fmt::format("{} {:+} bytes of {} to {}", event.op ? event.op : "outside ops", event.delta, to_string(event.category), event.live);
+  return fmt::format("{} {:+} bytes of {} to {}", event.op ? event.op : "outside ops", event.delta,
+                     to_string(event.category), event.live);
 }
 
 bool same(const MeterEvent& a, const MeterEvent& b) {
@@ -33,7 +34,8 @@ std::string first_difference(const StepTimeline& predicted, const StepTimeline& 
   if (predicted.before != measured.before) return "what is live before the step";
   for (std::size_t i = 0; i < predicted.events.size() && i < measured.events.size(); ++i) {
     if (same(predicted.events[i], measured.events[i])) continue;
-    return fmt::format("event {}: predicted {}, measured {}", i, describe(predicted.events[i]), describe(measured.events[i]));
+    return fmt::format("event {}: predicted {}, measured {}", i, describe(predicted.events[i]),
+                       describe(measured.events[i]));
   }
   if (predicted.events.size() == measured.events.size()) return "";
   return fmt::format("predicted {} events, measured {}", predicted.events.size(), measured.events.size());
@@ -125,7 +127,8 @@ void StepRecorder::enter(std::uint32_t unit) {
 StepTimeline measure_timeline(const Config& config, const std::shared_ptr<const Plan>& plan) {
   StepRecorder recorder;
   StepTimeline timeline;
-  run_one_step(config, plan, [&](Tape& tape) { recorder.begin(tape); }, [&] { timeline = recorder.end(); });
+  run_one_step(
+      config, plan, [&](Tape& tape) { recorder.begin(tape); }, [&] { timeline = recorder.end(); });
   return timeline;
 }
 

@@ -17,16 +17,16 @@ namespace reprise {
 
 /// Events of one visit of a row, in the order of the step.
 struct TimelineRow {
-  std::string name;                     // "backward of layer1.0", with several micro-batches "..., micro-batch 2"
-  std::size_t begin = 0, end = 0;       // of StepTimeline::events
-  std::int64_t peak = 0;                // highest live bytes, those that it found included
+  std::string name;                // "backward of layer1.0", with several micro-batches "..., micro-batch 2"
+  std::size_t begin = 0, end = 0;  // of StepTimeline::events
+  std::int64_t peak = 0;           // highest live bytes, those that it found included
 };
 
 struct StepTimeline {
-  CategoryBytes before{};               // live when the step began
+  CategoryBytes before{};  // live when the step began
   std::vector<MeterEvent> events;
   std::vector<TimelineRow> rows;
-  std::int64_t peak = 0;                // highest live bytes
+  std::int64_t peak = 0;  // highest live bytes
   /// Rows whose peak is within `share` of the highest, each name once.
   std::vector<std::string> binding_rows(double share = 0.01) const;
 };
@@ -51,7 +51,8 @@ class StepRecorder final : public TapeObserver {
 
   Tape* tape_ = nullptr;
   StepTimeline timeline_;
-  std::vector<std::size_t> forward_rows_;  // of the micro-batch under way: indices of rows, named when its backward begins
+  std::vector<std::size_t>
+      forward_rows_;  // of the micro-batch under way: indices of rows, named when its backward begins
   std::vector<std::size_t> micro_batch_of_;  // per row
   Units units_;
   bool in_forward_ = false;

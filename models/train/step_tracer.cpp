@@ -175,7 +175,10 @@ void StepTracer::begins(What what, const Storage& storage) noexcept try {
   if (!storage.raw()) return;  // of a dry trace: the schedule of a step is made while it is under way
   bool preserve = what == What::preserve;
   kept_bytes_ = meter_->live(Category::preserved);
-  kept_ = {preserve ? "preserve" : "exchange", preserve ? "preserve" : "exchange", trace_clock(), kNone,
+  kept_ = {preserve ? "preserve" : "exchange",
+           preserve ? "preserve" : "exchange",
+           trace_clock(),
+           kNone,
            {{"storage", storage.name().empty() ? "a value" : storage.name()}}};
 } catch (...) {
   kept_ = {};

@@ -64,8 +64,8 @@ class StepTracer final : public TapeObserver, public PreserveListener {
   Tape* tape_ = nullptr;  // while a step is traced
   Meter* meter_ = nullptr;
   std::vector<Open> stages_;
-  Open group_, op_;       // a run of nodes of one segment; one node
-  Open kept_;             // preserve or exchange
+  Open group_, op_;  // a run of nodes of one segment; one node
+  Open kept_;        // preserve or exchange
   std::int64_t kept_bytes_ = 0;
   std::int64_t last_ = 0;  // of the last event: where the next node of a forward begins
   std::int64_t sampled_ = 0;

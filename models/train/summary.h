@@ -14,10 +14,10 @@ namespace reprise {
 struct SummaryInputs {
   const Config& config;
   const RunState& state;
-  std::string method;      // of recomputation
-  std::int64_t predicted_peak = 0;        // bytes, by the schedules
-  const Plan* plan = nullptr;             // of a planned method
-  std::int64_t steps = 0;  // planned
+  std::string method;               // of recomputation
+  std::int64_t predicted_peak = 0;  // bytes, by the schedules
+  const Plan* plan = nullptr;       // of a planned method
+  std::int64_t steps = 0;           // planned
   int threads = 1;
   Json hash;  // of the trained parameters, of everything in the checkpoint, and of what was predicted for test images
   double evaluation_seconds = 0;

@@ -18,7 +18,8 @@ TracedStep trace_step(const Config& config, const TraceOptions& options) {
   for (std::int64_t i = 0; i < config.get_int("train.accumulate"); ++i) {
     begins.push_back(step.model().host_state());
     step.begin_in(begins.back());
-    schedules.push_back(make_schedule(tape, [&] { return step.forward().loss; }, choices));
+    schedules.push_back(make_schedule(
+        tape, [&] { return step.forward().loss; }, choices));
     exact = exact && schedules.back().exact;
   }
 

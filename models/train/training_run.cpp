@@ -17,19 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 using SteadyClock = std::chrono::steady_clock;
 
-double seconds_since(SteadyClock::time_point start) { return std::chrono::duration<double>(SteadyClock::now() - start).count(); }
+double seconds_since(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
 
 /// A loss or a parameter that is not finite ends the run without an exception's detour through the tape.
 struct Diverged {
   std::string message;
 };
-
-void remove_partial_files(const fs::path& folder) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".partial") fs::remove(entry.path(), error);
-  }
-}
 
 }  // namespace
 
@@ -44,7 +39,6 @@ void TrainingRun::start_from_checkpoint() {
 }
 
 void TrainingRun::resume() {
-  remove_partial_files(folder_->path());
   if (auto saved = read_state(folder_->path())) {
     load_checkpoint(folder_->path(), *saved, session_.model_name(), checkpoint_tensors());
     complete_checkpoint(folder_->path(), *saved, config_.get_int("train.checkpoints_kept"));
@@ -272,9 +266,9 @@ bool TrainingRun::loop() {
   }
   if (state_.step < steps_) {
     if (state_.interval.steps > 0) log_interval();
-    progress_.note(fmt::format(
-        "stopped early after step {}: {} has not become better than {:.6g}, of step {}, in {} evaluations", state_.step,
-        best_.metric(), best_.value(), best_.step(), config_.get_int("train.early_stop")));
+    progress_.note(
+        fmt::format("stopped early after step {}: {} has not become better than {:.6g}, of step {}, in {} evaluations",
+                    state_.step, best_.metric(), best_.value(), best_.step(), config_.get_int("train.early_stop")));
   }
   return true;
 }

@@ -1,5 +1,6 @@
-// TrainingRun: everything that lives while a run trains, and its loop: steps, lines of metrics, evaluations, checkpoints.
-// Made by train() (models/train/trainer.h), once a run. Between two steps the run folder is always one that can be resumed.
+// TrainingRun: everything that lives while a run trains, and its loop: steps, lines of metrics, evaluations,
+// checkpoints. Made by train() (models/train/trainer.h), once a run. Between two steps the run folder is always one
+// that can be resumed.
 #pragma once
 
 #include "models/run/byte_hash.h"
@@ -35,8 +36,7 @@ class TrainingRun {
                  session_.memory),
         accumulate_(config.get_int("train.accumulate")),
         steps_(total_steps()),
-        schedule_(config, full_steps(),
-                  static_cast<double>(batches_.per_epoch()) / static_cast<double>(accumulate_)),
+        schedule_(config, full_steps(), static_cast<double>(batches_.per_epoch()) / static_cast<double>(accumulate_)),
         tape_(session_.memory, {.guard = config.get_string("guard") == "on"}),
         planner_(planner) {
     recompute_.install(tape_, session_.memory);
@@ -49,9 +49,7 @@ class TrainingRun {
   TrainOutcome go(RunFolder& folder, bool resume);
 
  private:
-  std::int64_t full_steps() const {
-    return config_.get_int("train.epochs") * batches_.per_epoch() / accumulate_;
-  }
+  std::int64_t full_steps() const { return config_.get_int("train.epochs") * batches_.per_epoch() / accumulate_; }
   std::int64_t total_steps() const {
     std::int64_t most = config_.get_int("train.max_steps");
     return most > 0 ? std::min(most, full_steps()) : full_steps();

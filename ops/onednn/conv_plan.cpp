@@ -136,8 +136,8 @@ void ConvPlan::describe() {
     if (key_.pass == ConvPass::forward) {
       adopt(hint, hint.src_desc(), hint.weights_desc(), hint.dst_desc());
     } else if (key_.pass == ConvPass::backward_data) {
-      dnnl::convolution_backward_data::primitive_desc pd({algorithm, x, weight, y, strides, dilates, left, right},
-                                                         attr, engine(), hint);
+      dnnl::convolution_backward_data::primitive_desc pd({algorithm, x, weight, y, strides, dilates, left, right}, attr,
+                                                         engine(), hint);
       adopt(pd, pd.diff_src_desc(), pd.weights_desc(), pd.diff_dst_desc());
     } else {
       dnnl::convolution_backward_weights::primitive_desc pd({algorithm, x, weight, y, strides, dilates, left, right},

@@ -1,5 +1,6 @@
-// One convolution pass over one chunk of images: the library's primitive, its copies, and where these lie in the caller's
-// workspace. Made once for each case, thread count and thread (plan_for); nothing is compiled before the first call.
+// One convolution pass over one chunk of images: the library's primitive, its copies, and where these lie in the
+// caller's workspace. Made once for each case, thread count and thread (plan_for); nothing is compiled before the first
+// call.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What the files of this folder share of oneDNN: engine, stream, checked calls, and copies between layouts. The folder is
-// the only place that includes the library; the rest of the room comes through ops/onednn.h.
+// What the files of this folder share of oneDNN: engine, stream, checked calls, and copies between layouts. The folder
+// is the only place that includes the library; the rest of the room comes through ops/onednn.h.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>

@@ -69,7 +69,8 @@ class ReplayGraph {
   std::vector<ValueId> wanted_;
 };
 
-void add_kept_sets(const TapeData& data, std::uint32_t segment, const Profile& profile, int most, std::vector<SegmentChoice>& options) {
+void add_kept_sets(const TapeData& data, std::uint32_t segment, const Profile& profile, int most,
+                   std::vector<SegmentChoice>& options) {
   ReplayGraph graph(data, segment, profile);
   std::vector<ValueId> left = graph.candidates(), kept;
   std::int64_t all = graph.time(kept), now = all;
@@ -82,7 +83,8 @@ void add_kept_sets(const TapeData& data, std::uint32_t segment, const Profile& p
       kept.push_back(left[i]);
       std::int64_t time = graph.time(kept);
       kept.pop_back();
-      double rate = static_cast<double>(now - time) / static_cast<double>(std::max<std::int64_t>(64, data.values[left[i]].tensor.bytes()));
+      double rate = static_cast<double>(now - time) /
+                    static_cast<double>(std::max<std::int64_t>(64, data.values[left[i]].tensor.bytes()));
       if (rate > best) best = rate, best_at = i, best_time = time;
     }
     if (best_at == left.size()) break;
@@ -102,7 +104,8 @@ void add_kept_sets(const TapeData& data, std::uint32_t segment, const Profile& p
 PlanSpace space_with_kept_values(Walker& walker, const Profile& profile, int most) {
   PlanSpace space = simple_space(walker);
   Assignment replayed;
-  for (std::size_t s = 0; s < space.size(); ++s) replayed.segments.push_back({ValueOption::replay, StateOption::region});
+  for (std::size_t s = 0; s < space.size(); ++s)
+    replayed.segments.push_back({ValueOption::replay, StateOption::region});
   walker.look(replayed, [&](Tape& tape) {
     for (std::uint32_t s = 0; s < space.size(); ++s) add_kept_sets(tape.data(), s, profile, most, space[s]);
   });

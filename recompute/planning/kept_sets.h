@@ -1,6 +1,6 @@
 // Kept sets: for a replayed segment, which results of its nodes are worth keeping: those that are dear to recompute and
-// small to hold, such as a convolution's output next to its batch norm and relu. Each set becomes one more option of the
-// segment (granularity `node`).
+// small to hold, such as a convolution's output next to its batch norm and relu. Each set becomes one more option of
+// the segment (granularity `node`).
 #pragma once
 
 #include "recompute/planning/problem.h"

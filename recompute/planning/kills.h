@@ -1,5 +1,5 @@
-// Kills: which writes of a recorded forward overwrite the bytes of which reads: the classes of reads (same storage, same
-// first killing write), and the parts that each write kills. Read from a tape between forward and backward.
+// Kills: which writes of a recorded forward overwrite the bytes of which reads: the classes of reads (same storage,
+// same first killing write), and the parts that each write kills. Read from a tape between forward and backward.
 #pragma once
 
 #include <map>

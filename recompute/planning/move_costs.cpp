@@ -26,7 +26,9 @@ double median(std::vector<double> values) {
 /// Owes `region` of a storage, writes all of it, serves the read: medians of a few rounds.
 Times measure(std::int64_t bytes, const Region& region, StateOption option) {
   using Clock = std::chrono::steady_clock;
-  auto since = [](Clock::time_point start) { return std::chrono::duration<double, std::nano>(Clock::now() - start).count(); };
+  auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+  };
   Memory memory;
   StorageRef storage = Storage::create(memory.allocator(), memory.observer(), bytes, Category::workspace);
   std::memset(storage->raw(), 1, static_cast<std::size_t>(bytes));
@@ -69,9 +71,11 @@ MoveCosts measure_move_costs(std::int64_t most_bytes) {
   std::int64_t large = std::clamp<std::int64_t>(most_bytes, 1 << 20, 64 << 20), small = large / 16;
   auto span = [](std::int64_t bytes) { return Region::span(0, bytes); };
   auto d = [](std::int64_t n) { return static_cast<double>(n); };
-  Times copy1 = measure(small, span(small), StateOption::whole), copy2 = measure(large, span(large), StateOption::whole);
+  Times copy1 = measure(small, span(small), StateOption::whole),
+        copy2 = measure(large, span(large), StateOption::whole);
   // Half of the storage, so that a block and no plain copy is made.
-  Times block1 = measure(small, span(small / 2), StateOption::region), block2 = measure(large, span(large / 2), StateOption::region);
+  Times block1 = measure(small, span(small / 2), StateOption::region),
+        block2 = measure(large, span(large / 2), StateOption::region);
   MoveCosts costs;
   costs.copy = line(d(small), copy1.owe_write, d(large), copy2.owe_write);
   costs.gather = line(d(small / 2), block1.owe_write, d(large / 2), block2.owe_write);

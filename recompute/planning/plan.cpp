@@ -5,7 +5,8 @@
 namespace reprise {
 
 double Plan::gap() const {
-  return predicted_ns > 0 ? static_cast<double>(predicted_ns - lower_bound_ns) / static_cast<double>(predicted_ns) : 0.0;
+  return predicted_ns > 0 ? static_cast<double>(predicted_ns - lower_bound_ns) / static_cast<double>(predicted_ns)
+                          : 0.0;
 }
 
 Assignment Plan::assignment() const {
@@ -34,7 +35,9 @@ void require_made_for(const Plan& plan, const PlanPrint& here, const std::string
   compare("contracts", plan.made_for.contracts, here.contracts);
   compare("threads", std::to_string(plan.made_for.threads), std::to_string(here.threads));
   if (differs.empty()) return;
-  fail(ErrorKind::user, "[plan] expected a plan for this step, got {} which was made for {}. Make it anew with `reprise plan`.", origin, differs);
+  fail(ErrorKind::user,
+       "[plan] expected a plan for this step, got {} which was made for {}. Make it anew with `reprise plan`.", origin,
+       differs);
 }
 
 }  // namespace reprise

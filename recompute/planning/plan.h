@@ -1,5 +1,5 @@
 // Plan: one choice for each segment and each class of reads of a step, with the peak and the time it promises and the
-// bound that certifies it. Made by plan_step() (planner.h), stored as JSON, turned into a tape's assignment.
+// bound that certifies it. Made by Planner::plan() (planner.h), stored as JSON, turned into a tape's assignment.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ struct PlanPrint {
 };
 
 struct PlannedSegment {
-  std::string id;                                   // "layer1.0"
-  std::string option;                               // "retain", "replay", "replay, 2 kept"
+  std::string id;      // "layer1.0"
+  std::string option;  // "retain", "replay", "replay, 2 kept"
   bool replay = false;
-  std::uint32_t run = 0;                            // number of its two-level run; 0: none
+  std::uint32_t run = 0;  // number of its two-level run; 0: none
   bool run_ends = false;
   std::vector<std::pair<std::uint32_t, int>> kept;  // (node of the step, result)
   std::int64_t bytes_kept = 0, bytes_preserved = 0;
   std::int64_t replay_ns = 0, move_ns = 0;
-  std::string why;                                  // in a few words
+  std::string why;  // in a few words
   friend bool operator==(const PlannedSegment&, const PlannedSegment&) = default;
 };
 
 struct PlannedClass {
-  std::string storage;          // its name
-  std::uint32_t node = 0;       // the killing write: node of the step, and which of its updates
+  std::string storage;     // its name
+  std::uint32_t node = 0;  // the killing write: node of the step, and which of its updates
   int update = 0;
   StateOption state = StateOption::whole;
-  std::int64_t bytes = 0;       // preserved for it
+  std::int64_t bytes = 0;            // preserved for it
   std::vector<std::string> readers;  // ids of the segments that owe it
   friend bool operator==(const PlannedClass&, const PlannedClass&) = default;
 };
@@ -46,17 +46,17 @@ struct PlannedClass {
 struct Plan {
   std::string method, granularity;
   PlanPrint made_for;
-  std::int64_t budget = 0;              // bytes; 0: none
-  std::int64_t predicted_peak = 0;      // bytes, of a whole step
-  std::string binding_row;              // where the peak is: "backward of layer1.0"
-  std::int64_t predicted_ns = 0;        // of a step
-  std::int64_t lower_bound_ns = 0;      // no plan of this method within the budget is faster than this, by the profile
-  bool proven = false;                  // the plan is optimal
-  std::int64_t work = 0;                // units spent on solving
+  std::int64_t budget = 0;          // bytes; 0: none
+  std::int64_t predicted_peak = 0;  // bytes, of a whole step
+  std::string binding_row;          // where the peak is: "backward of layer1.0"
+  std::int64_t predicted_ns = 0;    // of a step
+  std::int64_t lower_bound_ns = 0;  // no plan of this method within the budget is faster than this, by the profile
+  bool proven = false;              // the plan is optimal
+  std::int64_t work = 0;            // units spent on solving
   StateOption fallback = StateOption::whole;  // of classes that the plan does not name
-  std::uint32_t nodes = 0;              // of the step
-  std::vector<PlannedSegment> segments; // explicit instances in forward order
-  std::vector<PlannedClass> classes;    // by node and update
+  std::uint32_t nodes = 0;                    // of the step
+  std::vector<PlannedSegment> segments;       // explicit instances in forward order
+  std::vector<PlannedClass> classes;          // by node and update
 
   /// (predicted - bound) / predicted.
   double gap() const;

@@ -28,15 +28,15 @@ Json segment_json(const PlannedSegment& segment) {
 }
 
 Json class_json(const PlannedClass& state) {
-  return {{"storage", state.storage}, {"node", state.node},   {"update", state.update},
+  return {{"storage", state.storage},        {"node", state.node},   {"update", state.update},
           {"state", to_string(state.state)}, {"bytes", state.bytes}, {"readers", state.readers}};
 }
 
 // ---- reading
 
-constexpr std::int64_t kMost = std::int64_t{1} << 60;    // bytes, nanoseconds
+constexpr std::int64_t kMost = std::int64_t{1} << 60;       // bytes, nanoseconds
 constexpr std::int64_t kMostNodes = std::int64_t{1} << 20;  // a list is made of that many
-constexpr std::int64_t kMostBit = 63;                    // updates and results of one node are bits of a mask
+constexpr std::int64_t kMostBit = 63;                       // updates and results of one node are bits of a mask
 
 std::int64_t amount(const JsonPlace& place) { return place.integer(0, kMost); }
 
@@ -59,8 +59,8 @@ std::pair<std::uint32_t, int> read_kept(const Plan& plan, const JsonPlace& place
 }
 
 PlannedSegment read_segment(const Plan& plan, const JsonPlace& p) {
-  p.object({"id", "option", "replay", "run", "run_ends", "kept", "bytes_kept", "bytes_preserved", "replay_ns", "move_ns",
-            "why"});
+  p.object({"id", "option", "replay", "run", "run_ends", "kept", "bytes_kept", "bytes_preserved", "replay_ns",
+            "move_ns", "why"});
   PlannedSegment segment;
   segment.id = p.at("id").text();
   segment.option = p.at("option").text();

@@ -26,7 +26,8 @@ std::string plan_summary(const Plan& plan) {
     kept += static_cast<std::int64_t>(segment.kept.size());
   }
   for (const PlannedClass& c : plan.classes) preserved += c.bytes;
-  std::string budget = plan.budget > 0 ? fmt::format(", budget {} ({} bytes)", short_bytes(plan.budget), plan.budget) : "";
+  std::string budget =
+      plan.budget > 0 ? fmt::format(", budget {} ({} bytes)", short_bytes(plan.budget), plan.budget) : "";
   return fmt::format(
       "plan {}: {} of {} segments retained, {} replayed with {} results kept; {} states preserved whole, {} by region, {}\n"
       "  predicted peak {} ({} bytes) in the {}{}\n"
@@ -40,30 +41,39 @@ std::string plan_summary(const Plan& plan) {
 std::string plan_table(const Plan& plan) {
   std::vector<std::vector<std::string>> rows{{"segment", "option", "kept", "preserved", "replay ms", "move ms", "why"}};
   for (const PlannedSegment& s : plan.segments) {
-    rows.push_back({s.id, s.option, short_bytes(s.bytes_kept), short_bytes(s.bytes_preserved), ms(s.replay ? s.replay_ns : 0), ms(s.move_ns), s.why});
+    rows.push_back({s.id, s.option, short_bytes(s.bytes_kept), short_bytes(s.bytes_preserved),
+                    ms(s.replay ? s.replay_ns : 0), ms(s.move_ns), s.why});
   }
   std::string text = format_table(rows, {false, false, true, true, true, true, false}) + "\n";
   rows = {{"state", "write", "option", "preserved", "for"}};
   for (const PlannedClass& c : plan.classes) {
     if (c.bytes == 0) continue;
-    rows.push_back({c.storage, fmt::format("node {}", c.node), to_string(c.state), short_bytes(c.bytes), fmt::format("{}", fmt::join(c.readers, ", "))});
+    rows.push_back({c.storage, fmt::format("node {}", c.node), to_string(c.state), short_bytes(c.bytes),
+                    fmt::format("{}", fmt::join(c.readers, ", "))});
   }
   if (rows.size() > 1) text += format_table(rows, {false, false, false, true, false}) + "\n";
   return text + plan_summary(plan) + "\n";
 }
 
 std::string plans_side_by_side(const std::vector<PlanRow>& rows, std::int64_t budget) {
-  std::vector<std::vector<std::string>> table{{"method", "peak bytes", "of budget", "step ms", "bound ms", "gap %", "retained", "replayed", "whole", "region"}};
+  std::vector<std::vector<std::string>> table{
+      {"method", "peak bytes", "of budget", "step ms", "bound ms", "gap %", "retained", "replayed", "whole", "region"}};
   for (const PlanRow& row : rows) {
     if (!row.answer.plan) {
-      table.push_back({row.method, fmt::format("needs {}", row.answer.none.smallest_budget), short_bytes(row.answer.none.smallest_budget), "", "", "", "", "", "", ""});
+      table.push_back({row.method, fmt::format("needs {}", row.answer.none.smallest_budget),
+                       short_bytes(row.answer.none.smallest_budget), "", "", "", "", "", "", ""});
       continue;
     }
     const Plan& plan = *row.answer.plan;
-    auto replayed = std::count_if(plan.segments.begin(), plan.segments.end(), [](const PlannedSegment& s) { return s.replay; });
-    std::string share = budget > 0 ? fmt::format("{:.1f} %", 100.0 * static_cast<double>(plan.predicted_peak) / static_cast<double>(budget)) : "-";
-    table.push_back({row.method, std::to_string(plan.predicted_peak), share, ms(plan.predicted_ns), ms(plan.lower_bound_ns),
-                     fmt::format("{:.3f}", plan.gap() * 100), std::to_string(static_cast<std::int64_t>(plan.segments.size()) - replayed),
+    auto replayed =
+        std::count_if(plan.segments.begin(), plan.segments.end(), [](const PlannedSegment& s) { return s.replay; });
+    std::string share =
+        budget > 0
+            ? fmt::format("{:.1f} %", 100.0 * static_cast<double>(plan.predicted_peak) / static_cast<double>(budget))
+            : "-";
+    table.push_back({row.method, std::to_string(plan.predicted_peak), share, ms(plan.predicted_ns),
+                     ms(plan.lower_bound_ns), fmt::format("{:.3f}", plan.gap() * 100),
+                     std::to_string(static_cast<std::int64_t>(plan.segments.size()) - replayed),
                      std::to_string(replayed), std::to_string(count_states(plan, StateOption::whole)),
                      std::to_string(count_states(plan, StateOption::region))});
   }

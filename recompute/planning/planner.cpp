@@ -17,12 +17,15 @@ struct Named {
   solver::Allowed allowed;
 };
 constexpr Named kMethods[] = {
-    {"retain", {true, false, false}},      {"whole", {false, true, false}},       {"region", {false, false, true}},
-    {"retain+whole", {true, true, false}}, {"retain+region", {true, false, true}}, {"whole+region", {false, true, true}},
+    {"retain", {true, false, false}},       {"whole", {false, true, false}},
+    {"region", {false, false, true}},       {"retain+whole", {true, true, false}},
+    {"retain+region", {true, false, true}}, {"whole+region", {false, true, true}},
     {"joint", {true, true, true}},
 };
 
-StateOption fallback_of(const solver::Allowed& allowed) { return allowed.region ? StateOption::region : StateOption::whole; }
+StateOption fallback_of(const solver::Allowed& allowed) {
+  return allowed.region ? StateOption::region : StateOption::whole;
+}
 
 solver::Allowed require_method(const std::string& method) {
   if (auto allowed = allowed_by(method)) return *allowed;
@@ -55,10 +58,7 @@ const std::vector<std::string>& plannable_methods() {
 }
 
 Planner::Planner(Walker& walker, const Profile& profile, PlannerOptions options)
-    : walker_(walker),
-      profile_(profile),
-      options_(std::move(options)),
-      plain_(walker, simple_space(walker), profile) {
+    : walker_(walker), profile_(profile), options_(std::move(options)), plain_(walker, simple_space(walker), profile) {
   if (options_.keep_values) with_kept_.emplace(walker, space_with_kept_values(walker, profile), profile);
 }
 
@@ -82,7 +82,8 @@ Planner::Answer Planner::plan(const std::string& method, std::int64_t budget) co
 }
 
 /// The plan of least time in one space of plans, walked.
-Planner::Answer Planner::solve_in(Problem problem, const std::string& method, const solver::Allowed& allowed, std::int64_t budget) const {
+Planner::Answer Planner::solve_in(Problem problem, const std::string& method, const solver::Allowed& allowed,
+                                  std::int64_t budget) const {
   std::int64_t cap = budget > 0 ? budget : INT64_MAX / 4;
   for (int round = 0; round < kMostRounds; ++round) {
     solver::Solution solution = solver::solve(problem.instance(), cap, allowed);
@@ -123,7 +124,8 @@ Problem Planner::problem_with(const std::vector<RunOfSegments>& runs, const solv
   return Problem(walker_, with_runs(problem_of(allowed).space(), runs), profile_);
 }
 
-Planner::Answer Planner::plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget, Answer one_level) const {
+Planner::Answer Planner::plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget,
+                                        Answer one_level) const {
   NoPlan none = one_level.none;
   std::optional<Plan> best;
   for (std::vector<RunOfSegments>& runs : run_cuts(allowed)) {
@@ -138,8 +140,10 @@ Planner::Answer Planner::plan_with_runs(const std::string& method, const solver:
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
       Answer other = solve_in(problem_with(fewer, allowed), method, allowed, budget);
       bool faster = other.plan && other.plan->predicted_ns < answer.plan->predicted_ns;
-      if (faster) answer = std::move(other), runs = std::move(fewer);
-      else ++r;
+      if (faster)
+        answer = std::move(other), runs = std::move(fewer);
+      else
+        ++r;
     }
     if (!best || answer.plan->predicted_ns < best->predicted_ns) best = std::move(answer.plan);
   }
@@ -150,7 +154,8 @@ Planner::Answer Planner::plan_with_runs(const std::string& method, const solver:
     return {std::move(best), {}};
   }
   std::int64_t without = one_level.none.smallest_budget;
-  if (none.smallest_budget < without) none.message += fmt::format("\n  (With two-level runs; without them {} bytes, {}.)", without, short_bytes(without));
+  if (none.smallest_budget < without)
+    none.message += fmt::format("\n  (With two-level runs; without them {} bytes, {}.)", without, short_bytes(without));
   return {std::nullopt, std::move(none)};
 }
 
@@ -185,12 +190,15 @@ Plan Planner::least_of(Problem problem, const std::string& method, const solver:
 namespace {
 
 /// What one segment holds and costs under a choice.
-PlannedSegment describe_segment(const Problem& problem, const solver::Choice& choice, std::uint32_t unit, std::int64_t budget) {
+PlannedSegment describe_segment(const Problem& problem, const solver::Choice& choice, std::uint32_t unit,
+                                std::int64_t budget) {
   const solver::Instance& instance = problem.instance();
   const Unit& at = problem.units()[unit];
   std::size_t option = choice.options[unit];
   const SegmentChoice& chosen = problem.space()[at.segment][option];
-  PlannedSegment segment{at.id, chosen.name, chosen.values == ValueOption::replay, chosen.run, chosen.run_ends, chosen.kept, 0, 0, 0, 0, ""};
+  PlannedSegment segment{
+      at.id, chosen.name, chosen.values == ValueOption::replay, chosen.run, chosen.run_ends, chosen.kept, 0, 0, 0,
+      0,     ""};
   segment.replay_ns = instance.segments[unit].options[option].time_ns;
   for (const solver::Object& object : instance.objects) {
     const solver::Use* first = nullptr;
@@ -202,13 +210,16 @@ PlannedSegment describe_segment(const Problem& problem, const solver::Choice& ch
       state |= use.read_class >= 0;
     }
     if (!mine) continue;
-    if (state) segment.bytes_preserved += object.bytes;
-    else if (object.birth == problem.units().forward_row(unit) + 1) segment.bytes_kept += object.bytes;
+    if (state)
+      segment.bytes_preserved += object.bytes;
+    else if (object.birth == problem.units().forward_row(unit) + 1)
+      segment.bytes_kept += object.bytes;
     if (first->segment == static_cast<int>(unit)) segment.move_ns += object.time_ns;
   }
   for (const solver::JointTime& joint : instance.joint_times) {
     bool mine = joint.segment == static_cast<int>(unit) && joint.options >> option & 1;
-    if (mine && choice.states[static_cast<std::size_t>(joint.read_class)] == joint.state) segment.move_ns += joint.time_ns;
+    if (mine && choice.states[static_cast<std::size_t>(joint.read_class)] == joint.state)
+      segment.move_ns += joint.time_ns;
   }
   const auto& options = instance.segments[unit].options;
   if (!segment.replay) {
@@ -224,8 +235,9 @@ PlannedSegment describe_segment(const Problem& problem, const solver::Choice& ch
   flipped.options[unit] = 0;
   solver::Evaluation kept = solver::evaluate(instance, flipped);
   if (budget > 0 && kept.peak > budget) {
-    segment.why = fmt::format("retained, {} would be {} over", instance.row_names[static_cast<std::size_t>(kept.binding_row)],
-                              short_bytes(kept.peak - budget));
+    segment.why =
+        fmt::format("retained, {} would be {} over", instance.row_names[static_cast<std::size_t>(kept.binding_row)],
+                    short_bytes(kept.peak - budget));
   } else {
     segment.why = "as the method says";
   }
@@ -234,7 +246,8 @@ PlannedSegment describe_segment(const Problem& problem, const solver::Choice& ch
 
 }  // namespace
 
-Plan Planner::describe(const Problem& problem, const std::string& method, const Checked& checked, std::int64_t budget) const {
+Plan Planner::describe(const Problem& problem, const std::string& method, const Checked& checked,
+                       std::int64_t budget) const {
   const solver::Instance& instance = problem.instance();
   Plan plan;
   plan.method = method;
@@ -249,8 +262,10 @@ Plan Planner::describe(const Problem& problem, const std::string& method, const 
   plan.nodes = static_cast<std::uint32_t>(checked.assignment.choices.size());
   for (std::uint32_t s = 0; s < problem.space().size(); ++s) {
     std::uint32_t unit = problem.units().of_segment(s);
-    if (unit != kNone) plan.segments.push_back(describe_segment(problem, checked.choice, unit, budget));
-    else plan.segments.push_back({"(no nodes)", "retain", false, 0, false, {}, 0, 0, 0, 0, ""});
+    if (unit != kNone)
+      plan.segments.push_back(describe_segment(problem, checked.choice, unit, budget));
+    else
+      plan.segments.push_back({"(no nodes)", "retain", false, 0, false, {}, 0, 0, 0, 0, ""});
   }
   for (std::size_t c = 0; c < problem.classes().size(); ++c) {
     const std::vector<KillingWrite>& writes = problem.classes()[c];

@@ -35,8 +35,8 @@ struct PlannerOptions {
 
 /// No plan of the method fits the budget.
 struct NoPlan {
-  std::string message;                // with the words "smallest feasible budget"
-  std::int64_t smallest_budget = 0;   // bytes; a plan of this peak was walked
+  std::string message;               // with the words "smallest feasible budget"
+  std::int64_t smallest_budget = 0;  // bytes; a plan of this peak was walked
 };
 
 class Planner {
@@ -45,7 +45,7 @@ class Planner {
 
   struct Answer {
     std::optional<Plan> plan;
-    NoPlan none;                      // filled where there is no plan
+    NoPlan none;  // filled where there is no plan
   };
   /// `budget` in bytes; 0 is none. Errors (user): no method of that name.
   Answer plan(const std::string& method, std::int64_t budget) const;
@@ -59,16 +59,18 @@ class Planner {
   struct Checked {
     solver::Choice choice;
     Assignment assignment;
-    std::int64_t peak = 0;            // over all host states
+    std::int64_t peak = 0;  // over all host states
     std::vector<std::int64_t> rows;
   };
   Checked check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const;
   Plan describe(const Problem& problem, const std::string& method, const Checked& checked, std::int64_t budget) const;
-  Answer solve_in(Problem problem, const std::string& method, const solver::Allowed& allowed, std::int64_t budget) const;
+  Answer solve_in(Problem problem, const std::string& method, const solver::Allowed& allowed,
+                  std::int64_t budget) const;
   std::vector<std::vector<RunOfSegments>> run_cuts(const solver::Allowed& allowed) const;
   Problem problem_with(const std::vector<RunOfSegments>& runs, const solver::Allowed& allowed) const;
   const Problem& problem_of(const solver::Allowed& allowed) const;
-  Answer plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget, Answer one_level) const;
+  Answer plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget,
+                        Answer one_level) const;
   Plan least_of(Problem problem, const std::string& method, const solver::Allowed& allowed) const;
 
   Walker& walker_;

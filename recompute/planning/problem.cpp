@@ -18,7 +18,8 @@ std::int64_t charge_of(const Region& region) { return round_up_64(list_rows(regi
 /// Adds `options` to the use of `object` by `segment` for the same class and state, or makes that use.
 void add_use(solver::Object& object, const solver::Use& use) {
   for (solver::Use& other : object.uses) {
-    if (other.segment == use.segment && other.read_class == use.read_class && other.state == use.state && other.row == use.row) {
+    if (other.segment == use.segment && other.read_class == use.read_class && other.state == use.state &&
+        other.row == use.row) {
       other.options |= use.options;
       return;
     }
@@ -79,7 +80,8 @@ void Problem::probe(Walker& walker) {
       for (const auto& options : space_) probe.options.push_back(std::min(o, options.size() - 1));
       probe.state = state;
       Assignment assignment = assignment_of(probe.options);
-      for (NodeChoice& choice : assignment.choices) (state == StateOption::whole ? choice.whole_updates : choice.region_updates) = ~Mask{0};
+      for (NodeChoice& choice : assignment.choices)
+        (state == StateOption::whole ? choice.whole_updates : choice.region_updates) = ~Mask{0};
       probe.walk = walker.walk(assignment);
       exact_ &= probe.walk.schedule.exact;
       probes_.push_back(std::move(probe));
@@ -149,7 +151,8 @@ void Problem::add_segments(const Profile& profile) {
       option.retain = options[o].values == ValueOption::retain;
       auto probe = std::find_if(probes_.begin(), probes_.end(), [&](const Probe& p) { return option_in(p, u) == o; });
       for (auto* nodes : {&probe->walk.needed, &probe->walk.restored}) {
-        for (std::uint32_t node : (*nodes)[units_[u].segment]) option.time_ns += profile.micro_batches * profile.replay_of(node);
+        for (std::uint32_t node : (*nodes)[units_[u].segment])
+          option.time_ns += profile.micro_batches * profile.replay_of(node);
       }
     }
   }
@@ -164,18 +167,23 @@ void Problem::add_values() {
       std::uint32_t born = units_.of_node(value.node);
       object.bytes = std::max(object.bytes, value.charged);
       object.birth = units_.forward_row(born) + 1;
-      if (object.name.empty()) object.name = fmt::format("{}#{}", units_[born].id, value.node - units_[born].first_node);
+      if (object.name.empty())
+        object.name = fmt::format("{}#{}", units_[born].id, value.node - units_[born].first_node);
       for (std::uint32_t user : value.users) {
-        add_use(object, {static_cast<std::int32_t>(user), bit_in(probe, user), units_.backward_row(user), -1, solver::StateChoice::whole});
+        add_use(object, {static_cast<std::int32_t>(user), bit_in(probe, user), units_.backward_row(user), -1,
+                         solver::StateChoice::whole});
       }
     }
   }
   for (auto& [root, object] : objects) {
     std::uint32_t first = static_cast<std::uint32_t>(object.uses.front().segment);
-    bool alone = std::all_of(object.uses.begin(), object.uses.end(), [&](const solver::Use& use) { return use.segment == object.uses.front().segment; });
+    bool alone = std::all_of(object.uses.begin(), object.uses.end(),
+                             [&](const solver::Use& use) { return use.segment == object.uses.front().segment; });
     // Inside its only user's own backward it is part of what that row was measured to hold.
-    if (alone) for (solver::Use& use : object.uses) use.row = units_.backward_row(first) - 1;
-    bool somewhere = std::all_of(object.uses.begin(), object.uses.end(), [&](const solver::Use& use) { return use.row >= object.birth; });
+    if (alone)
+      for (solver::Use& use : object.uses) use.row = units_.backward_row(first) - 1;
+    bool somewhere = std::all_of(object.uses.begin(), object.uses.end(),
+                                 [&](const solver::Use& use) { return use.row >= object.birth; });
     if (somewhere) instance_.objects.push_back(std::move(object));
   }
 }
@@ -193,8 +201,9 @@ void Problem::add_snapshots(const Profile& profile) {
       object.name = "snapshot of " + reader.storage.name;
       object.bytes = round_up_64(reader.storage.bytes);
       object.time_ns = profile.micro_batches * profile.copy.of(reader.storage.bytes, 1);
-      add_use(object, {static_cast<std::int32_t>(reader.read.unit), reader.options, units_.backward_row(reader.read.unit),
-                       static_cast<std::int32_t>(c), solver::StateChoice::whole});
+      add_use(object,
+              {static_cast<std::int32_t>(reader.read.unit), reader.options, units_.backward_row(reader.read.unit),
+               static_cast<std::int32_t>(c), solver::StateChoice::whole});
     }
     instance_.objects.push_back(std::move(object));
   }
@@ -251,10 +260,10 @@ void Problem::add_by_last_use(const Records& records) {
   for (auto& [key, object] : merged) instance_.objects.push_back(std::move(object));
 }
 
-/// One object for all records of one write that the same uses keep alive, and one time for all that a segment exchanges for
-/// a class: they come and go together.
-void Problem::add_record(Records& records, const KillingWrite& write, const Region& region, const std::vector<std::size_t>& readers,
-                         const Profile& profile) {
+/// One object for all records of one write that the same uses keep alive, and one time for all that a segment exchanges
+/// for a class: they come and go together.
+void Problem::add_record(Records& records, const KillingWrite& write, const Region& region,
+                         const std::vector<std::size_t>& readers, const Profile& profile) {
   solver::Object object;
   auto runs = static_cast<std::int64_t>(region.run_count());
   object.name = "record of " + readers_[readers.front()].storage.name;
@@ -285,8 +294,10 @@ void Problem::add_record(Records& records, const KillingWrite& write, const Regi
 
 solver::Choice Problem::choice_of(const Probe& probe) const {
   solver::Choice choice;
-  for (std::uint32_t u = 0; u < units_.size(); ++u) choice.options.push_back(static_cast<std::uint8_t>(option_in(probe, u)));
-  choice.states.assign(classes_.size(), probe.state == StateOption::whole ? solver::StateChoice::whole : solver::StateChoice::region);
+  for (std::uint32_t u = 0; u < units_.size(); ++u)
+    choice.options.push_back(static_cast<std::uint8_t>(option_in(probe, u)));
+  choice.states.assign(classes_.size(),
+                       probe.state == StateOption::whole ? solver::StateChoice::whole : solver::StateChoice::region);
   return choice;
 }
 
@@ -317,7 +328,8 @@ bool Problem::learn(const solver::Choice& choice, const std::vector<std::int64_t
   for (std::size_t row = 0; row < rows.size(); ++row) {
     std::size_t unit = row < units_.size() ? row : rows.size() - 1 - row;
     std::vector<solver::RowBytes>& own = instance_.segments[unit].options[choice.options[unit]].own;
-    auto at = std::find_if(own.begin(), own.end(), [&](const solver::RowBytes& bytes) { return bytes.row == static_cast<int>(row); });
+    auto at = std::find_if(own.begin(), own.end(),
+                           [&](const solver::RowBytes& bytes) { return bytes.row == static_cast<int>(row); });
     std::int64_t missing = row_peaks[row] - rows[row];
     if (at == own.end()) {
       own.push_back({static_cast<std::int32_t>(row), missing});  // may be negative: an object that dies within the row
@@ -341,7 +353,8 @@ Assignment Problem::assignment(const solver::Choice& choice, StateOption fallbac
   for (std::size_t c = 0; c < classes_.size(); ++c) {
     for (const KillingWrite& write : classes_[c]) {
       NodeChoice& node = assignment.choices[write.node];
-      (choice.states[c] == solver::StateChoice::whole ? node.whole_updates : node.region_updates) |= Mask{1} << write.update;
+      (choice.states[c] == solver::StateChoice::whole ? node.whole_updates : node.region_updates) |= Mask{1}
+                                                                                                     << write.update;
     }
   }
   return assignment;

@@ -57,7 +57,7 @@ class Problem {
     StateOption state = StateOption::whole;
     Walk walk;
   };
-  struct Reader {                      // a read that some option owes
+  struct Reader {  // a read that some option owes
     WalkedRead read;
     std::uint64_t options = 0;
     std::vector<KilledPart> parts;
@@ -72,7 +72,9 @@ class Problem {
   };
 
   std::size_t option_in(const Probe& probe, std::uint32_t unit) const;
-  std::uint64_t bit_in(const Probe& probe, std::uint32_t unit) const { return std::uint64_t{1} << option_in(probe, unit); }
+  std::uint64_t bit_in(const Probe& probe, std::uint32_t unit) const {
+    return std::uint64_t{1} << option_in(probe, unit);
+  }
   Assignment assignment_of(const std::vector<std::size_t>& options) const;
   void probe(Walker& walker);
   void find_readers(Walker& walker);
@@ -82,8 +84,8 @@ class Problem {
   void add_snapshots(const Profile& profile);
   void add_records(const Profile& profile);
   void add_by_last_use(const Records& records);
-  void add_record(Records& records, const KillingWrite& write, const Region& region, const std::vector<std::size_t>& readers,
-                  const Profile& profile);
+  void add_record(Records& records, const KillingWrite& write, const Region& region,
+                  const std::vector<std::size_t>& readers, const Profile& profile);
   void measure_own();
   solver::Choice choice_of(const Probe& probe) const;
 

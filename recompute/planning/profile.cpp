@@ -33,9 +33,7 @@ std::vector<std::int64_t> read_times(const JsonPlace& p, std::int64_t least) {
 
 }  // namespace
 
-std::int64_t Profile::base_ns() const {
-  return std::max<std::int64_t>(0, step_ns - moved_ns - replayed_ns);
-}
+std::int64_t Profile::base_ns() const { return std::max<std::int64_t>(0, step_ns - moved_ns - replayed_ns); }
 
 std::string to_json(const Profile& profile) {
   Json json{{"format", kFormat},

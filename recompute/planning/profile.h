@@ -1,5 +1,5 @@
 // Profile: what the parts of one step cost in time on this machine, as medians in whole nanoseconds. Measured by
-// StepTimer (profile_step.h) from a few real steps, stored as JSON, and added up by the planner.
+// StepTimer (step_timer.h) from a few real steps, stored as JSON, and added up by the planner.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace reprise {
 struct MoveCost {
   double fixed_ns = 0, ns_per_byte = 0, ns_per_run = 0;
   std::int64_t of(std::int64_t bytes, std::int64_t runs) const {
-    return static_cast<std::int64_t>(fixed_ns + ns_per_byte * static_cast<double>(bytes) + ns_per_run * static_cast<double>(runs) + 0.5);
+    return static_cast<std::int64_t>(fixed_ns + ns_per_byte * static_cast<double>(bytes) +
+                                     ns_per_run * static_cast<double>(runs) + 0.5);
   }
   friend bool operator==(const MoveCost&, const MoveCost&) = default;
 };
@@ -23,7 +24,7 @@ struct Profile {
   // Where it was measured: a plan from another place is no plan for this one.
   std::string machine, isa, build;
   int threads = 0;
-  std::string trace;                      // fingerprint of the step's nodes
+  std::string trace;  // fingerprint of the step's nodes
 
   std::vector<std::int64_t> forward_ns;   // per node of a micro-batch
   std::vector<std::int64_t> replay_ns;    // per node; negative: was not replayed, and its forward time stands for it
@@ -31,10 +32,10 @@ struct Profile {
   std::int64_t rest_ns = 0;               // of a step beside its nodes: optimiser, loader, bookkeeping
   std::int64_t replayed_ns = 0;           // of a step: all its replays
   std::int64_t micro_batches = 1;
-  MoveCost copy, gather, exchange;        // a snapshot; a record; opening or closing a block
-  std::int64_t moved_ns = 0;              // what preserving and exchanging cost in the measured steps, by these
-  std::int64_t step_ns = 0;               // median of the measured steps, under the plan they ran
-  double spread = 0;                      // (upper quartile - lower quartile) / median of these
+  MoveCost copy, gather, exchange;  // a snapshot; a record; opening or closing a block
+  std::int64_t moved_ns = 0;        // what preserving and exchanging cost in the measured steps, by these
+  std::int64_t step_ns = 0;         // median of the measured steps, under the plan they ran
+  double spread = 0;                // (upper quartile - lower quartile) / median of these
 
   std::int64_t replay_of(std::size_t node) const {
     if (node >= forward_ns.size()) return 0;

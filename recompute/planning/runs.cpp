@@ -23,7 +23,11 @@ PlanSpace with_runs(PlanSpace space, const std::vector<RunOfSegments>& runs) {
   for (std::size_t r = 0; r < runs.size(); ++r) {
     for (std::uint32_t s = runs[r].first; s <= runs[r].last; ++s) {
       bool ends = s == runs[r].last;
-      space[s] = {{ends ? "replay, ends a run" : "replay in a run", ValueOption::replay, {}, static_cast<std::uint32_t>(r + 1), ends}};
+      space[s] = {{ends ? "replay, ends a run" : "replay in a run",
+                   ValueOption::replay,
+                   {},
+                   static_cast<std::uint32_t>(r + 1),
+                   ends}};
     }
   }
   return space;

@@ -84,15 +84,17 @@ class Inspector {
     std::uint32_t unit = units_.of_node(index);
     for_each_bit(node.owed_operands | node.replay_operands, [&](int i) {
       const OperandRecord& operand = data_.operands[node.first_operand + i];
-      if (operand.kind == OperandKind::value) add_value(operand.value, unit);
-      else if (operand.read != kNoRead) reads_.push_back({index, i, unit, operand.tensor.storage().serial()});
+      if (operand.kind == OperandKind::value)
+        add_value(operand.value, unit);
+      else if (operand.read != kNoRead)
+        reads_.push_back({index, i, unit, operand.tensor.storage().serial()});
     });
     for_each_bit(node.owed_results, [&](int r) { add_value(node.first_value + r, unit); });
   }
 
   void add_value(ValueId v, std::uint32_t unit) {
     const ValueRecord& record = data_.values[v];
-    if (record.let_go) return;  // its run will restore it
+    if (record.let_go) return;     // its run will restore it
     if (record.read != kNoRead) {  // its old bytes are owed through the preserver
       int result = static_cast<int>(v - data_.nodes[record.node].first_value);
       reads_.push_back({record.node, -1 - result, unit, record.tensor.storage().serial()});

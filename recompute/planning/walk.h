@@ -33,9 +33,9 @@ struct WalkedRead {
 
 struct Walk {
   Schedule schedule;
-  std::vector<std::int64_t> row_peaks;  // highest live bytes in each row
-  std::vector<WalkedValue> values;      // in order of `value`
-  std::vector<WalkedRead> reads;        // sorted
+  std::vector<std::int64_t> row_peaks;               // highest live bytes in each row
+  std::vector<WalkedValue> values;                   // in order of `value`
+  std::vector<WalkedRead> reads;                     // sorted
   std::vector<std::vector<std::uint32_t>> needed;    // per explicit segment: nodes that a replay runs,
   std::vector<std::vector<std::uint32_t>> restored;  // and nodes that restoring its run runs besides
 };

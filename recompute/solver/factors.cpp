@@ -49,7 +49,9 @@ void Factors::group_by_class() {
     std::stable_sort(objects.begin(), objects.end(), [&](std::int32_t a, std::int32_t b) {
       return model_.objects[a].uses.size() < model_.objects[b].uses.size();
     });
-    auto first = [&](std::size_t count) { return std::vector(objects.begin(), objects.begin() + static_cast<std::ptrdiff_t>(count)); };
+    auto first = [&](std::size_t count) {
+      return std::vector(objects.begin(), objects.begin() + static_cast<std::ptrdiff_t>(count));
+    };
     std::size_t fit = 1, too_many = objects.size() + 1;  // what is too large stays so when more come
     while (too_many - fit > 1) {
       std::size_t middle = fit + (too_many - fit) / 2;

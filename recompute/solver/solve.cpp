@@ -223,7 +223,8 @@ std::string readable(std::int64_t bytes) {
   double mib = static_cast<double>(bytes) / 1048576.0;
   if (bytes < 1024) return fmt::format("{} bytes", bytes);
   if (mib < 1) return fmt::format("{} bytes, {:.1f} KiB", bytes, mib * 1024);
-  return mib < 1024 ? fmt::format("{} bytes, {:.1f} MiB", bytes, mib) : fmt::format("{} bytes, {:.2f} GiB", bytes, mib / 1024);
+  return mib < 1024 ? fmt::format("{} bytes, {:.1f} MiB", bytes, mib)
+                    : fmt::format("{} bytes, {:.2f} GiB", bytes, mib / 1024);
 }
 
 }  // namespace
@@ -232,8 +233,8 @@ std::string infeasible_message(const Instance& instance, std::int64_t budget, co
   const SmallestBudget& smallest = solution.smallest;
   std::string row = instance.row_names.empty() ? fmt::format("row {}", smallest.binding_row)
                                                : instance.row_names[smallest.binding_row];
-  std::string text =
-      fmt::format("no plan fits under {}; the smallest feasible budget is {}", readable(budget), readable(smallest.bytes));
+  std::string text = fmt::format("no plan fits under {}; the smallest feasible budget is {}", readable(budget),
+                                 readable(smallest.bytes));
   if (!smallest.proven) text += fmt::format(" (the best found; nothing fits under {})", readable(smallest.lower_bound));
   text += fmt::format(".\n  The step that binds: {}.\n  Live there:", row);
   constexpr std::size_t kNamed = 6;
@@ -250,8 +251,8 @@ std::string infeasible_message(const Instance& instance, std::int64_t budget, co
   bool any = false;
   for (const Remedy& remedy : solution.remedies) {
     if (!remedy.fits) continue;
-    text +=
-        fmt::format("{} {} allowed, from {}", any ? " or" : "\n  It would fit with", remedy.allow, readable(remedy.smallest_budget));
+    text += fmt::format("{} {} allowed, from {}", any ? " or" : "\n  It would fit with", remedy.allow,
+                        readable(remedy.smallest_budget));
     any = true;
   }
   text += any ? "." : "\n  No further option would make it fit.";

@@ -12,8 +12,8 @@
 #include "ops/queue.h"
 #include "ops/reduce.h"
 #include "ops/registry.h"
-#include "ops/rows.h"
 #include "ops/row_state.h"
+#include "ops/rows.h"
 #include "ops/shape_ops.h"
 #include "ops/unary.h"
 #include "recompute/methods.h"
@@ -31,9 +31,11 @@ MeterSnapshot step(bool dry, Method method) {
     return make_tensor(memory.allocator(), memory.observer(), dtype, shape, category, true);
   };
   auto leaf = [&](const char* name, const Shape& shape) {
-    return Leaf::create(name, make(Category::parameters, DType::f32, shape), make(Category::gradients, DType::f32, shape));
+    return Leaf::create(name, make(Category::parameters, DType::f32, shape),
+                        make(Category::gradients, DType::f32, shape));
   };
-  LeafRef w1 = leaf("w1", {8, 3, 3, 3}), w2 = leaf("w2", {8, 8, 3, 3}), gamma = leaf("gamma", {8}), beta = leaf("beta", {8});
+  LeafRef w1 = leaf("w1", {8, 3, 3, 3}), w2 = leaf("w2", {8, 8, 3, 3}), gamma = leaf("gamma", {8}),
+          beta = leaf("beta", {8});
   LeafRef head = leaf("head", {16, 8});
   Tensor mean_ = make(Category::state, DType::f32, {8}), var = make(Category::state, DType::f32, {8});
   Tensor queue = make(Category::state, DType::f32, {64, 16});
@@ -45,7 +47,8 @@ MeterSnapshot step(bool dry, Method method) {
     Tape t(memory);
     t.set_policy(policy.get());
     t.set_replayer(&replayer);
-    Value h = segment(t, "stem", [&] { return batch_norm_relu(t, conv2d(t, x, w1, {}, {.padding = 1}), gamma, beta, mean_, var); });
+    Value h = segment(
+        t, "stem", [&] { return batch_norm_relu(t, conv2d(t, x, w1, {}, {.padding = 1}), gamma, beta, mean_, var); });
     h = segment(t, "block", [&] {
       Value y = batch_norm_relu(t, conv2d(t, h, w2, {}, {.padding = 1}), gamma, beta, mean_, var);
       return batch_norm_add_relu(t, conv2d(t, y, w2, {}, {.padding = 1}), h, gamma, beta, mean_, var);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "autograd/segment.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/rows.h"
@@ -164,6 +165,26 @@ TEST(Tape, ClearedTapeEmptiesHandles) {
   Value y = sin(*lab.tape, lab.leaf({1}, {0.5}));
   lab.tape->clear();
   EXPECT_THROW(y.shape(), Error);
+}
+
+/// Asks for a replay of every segment.
+class ReplayAll final : public SegmentPolicy {
+ public:
+  SegmentOption choose(const char*, std::uint32_t) override { return {ValueOption::replay, StateOption::whole}; }
+};
+
+TEST(Tape, ASegmentThatCouldNotBeginLeavesTheTapeAsItWas) {
+  Lab lab;
+  LeafRef x = lab.leaf({1}, {0.5});
+  ReplayAll policy;
+  lab.tape->set_policy(&policy);
+  lab.tape->set_replayer(nullptr);
+  EXPECT_THROW(segment(*lab.tape, "a", [&] { return sin(*lab.tape, x); }), Error);
+  lab.tape->set_replayer(&lab.replayer);
+  Value y = segment(*lab.tape, "b", [&] { return sin(*lab.tape, x); });
+  EXPECT_EQ(lab.tape->data().segments.size(), 1u);
+  lab.tape->backward(y);
+  EXPECT_DOUBLE_EQ(Lab::gradient(x)[0], std::cos(0.5));
 }
 
 }  // namespace

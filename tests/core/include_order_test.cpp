@@ -63,7 +63,8 @@ TEST(IncludeOrder, CudaShowsOnlyInTheDeviceSeam) {
   for (const auto& file : source_tree::sources(source_tree::rooms())) {
     if (file.path == "core/device_seam.h") continue;
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
-      EXPECT_FALSE(std::regex_match(file.lines[i], kCudaCondition)) << file.path << ":" << i + 1 << ": " << file.lines[i];
+      EXPECT_FALSE(std::regex_match(file.lines[i], kCudaCondition))
+          << file.path << ":" << i + 1 << ": " << file.lines[i];
     }
   }
 }
@@ -73,7 +74,8 @@ TEST(IncludeOrder, CpuFilesIncludeNoDeviceHeader) {
   for (const auto& file : source_tree::sources(source_tree::rooms())) {
     if (file.path.ends_with(".cu") || file.path.ends_with(".cuh")) continue;
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
-      EXPECT_FALSE(std::regex_match(file.lines[i], kDeviceHeader)) << file.path << ":" << i + 1 << ": " << file.lines[i];
+      EXPECT_FALSE(std::regex_match(file.lines[i], kDeviceHeader))
+          << file.path << ":" << i + 1 << ": " << file.lines[i];
     }
   }
 }

@@ -51,7 +51,8 @@ TEST_F(Parallel, EveryIndexIsVisitedOnce) {
   for (int threads : {1, 2, 5}) {
     set_thread_count(threads);
     std::vector<int> visits(100'003, 0);
-    parallel_for(Device{}, static_cast<std::int64_t>(visits.size()), [&](std::int64_t i) { ++visits[i]; }, 777);
+    parallel_for(
+        Device{}, static_cast<std::int64_t>(visits.size()), [&](std::int64_t i) { ++visits[i]; }, 777);
     EXPECT_EQ(std::count(visits.begin(), visits.end(), 1), static_cast<std::int64_t>(visits.size())) << threads;
   }
 }

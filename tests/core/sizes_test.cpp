@@ -27,7 +27,8 @@ struct Function {
 // signature may go on over indented lines before) and closes with a "}" alone in the first column.
 std::vector<Function> functions_of(const std::vector<std::string>& lines) {
   static const std::regex kHead(R"(^[A-Za-z_\[].*\(.*)");
-  static const std::regex kNoFunction(R"(^(namespace|struct|class|enum|union|using|extern|static const|const|constexpr)\b.*)");
+  static const std::regex kNoFunction(
+      R"(^(namespace|struct|class|enum|union|using|extern|static const|const|constexpr)\b.*)");
   std::vector<Function> found;
   std::size_t head = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -72,8 +73,9 @@ TEST(HouseSizes, NoFunctionIsLong) {
 }
 
 TEST(HouseSizes, TheCheckSeesFunctions) {
-  auto found = functions_of({"namespace a {", "int f(int x) {", "  return x;", "}", "", "struct S {", "  int g() {",
-                             "  }", "};", "template <class T>", "void h(T a,", "       T b) {", "}", "}  // namespace a"});
+  auto found =
+      functions_of({"namespace a {", "int f(int x) {", "  return x;", "}", "", "struct S {", "  int g() {", "  }", "};",
+                    "template <class T>", "void h(T a,", "       T b) {", "}", "}  // namespace a"});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].lines(), 3u);
   EXPECT_EQ(found[1].first, 11u);

@@ -19,29 +19,35 @@ TEST(Npz, HeadersAreThoseOfTheFormat) {
     EXPECT_EQ(header.size() - 10, static_cast<unsigned char>(header[8]) + 256u * static_cast<unsigned char>(header[9]));
     EXPECT_EQ(header.back(), '\n');
   }
-  EXPECT_NE(npy_header(DType::i64, {7}).find("{'descr': '<i8', 'fortran_order': False, 'shape': (7,), }"), std::string::npos);
+  EXPECT_NE(npy_header(DType::i64, {7}).find("{'descr': '<i8', 'fortran_order': False, 'shape': (7,), }"),
+            std::string::npos);
   EXPECT_NE(npy_header(DType::boolean, {}).find("'|b1', 'fortran_order': False, 'shape': (), }"), std::string::npos);
-  EXPECT_NE(npy_header(DType::bf16, {2, 3}).find("'<f4', 'fortran_order': False, 'shape': (2, 3), }"), std::string::npos);
+  EXPECT_NE(npy_header(DType::bf16, {2, 3}).find("'<f4', 'fortran_order': False, 'shape': (2, 3), }"),
+            std::string::npos);
 }
 
 TEST(Npz, NamesThatWouldLeaveTheArchiveAreRefusedAndNothingIsWritten) {
   TempFolder folder;
   float value = 1;
   auto write = [&](const std::string& a, const std::string& b) {
-    write_npz(folder / "a.npz", {{a, DType::f32, {}, [&] { return &value; }}, {b, DType::f32, {}, [&] { return &value; }}}, false);
+    write_npz(folder / "a.npz",
+              {{a, DType::f32, {}, [&] { return &value; }}, {b, DType::f32, {}, [&] { return &value; }}}, false);
   };
   expect_error(ErrorKind::user, {"../w", "slashes"}, [&] { write("v", "../w"); });
   expect_error(ErrorKind::user, {"slashes"}, [&] { write("v", "a\\b"); });
   expect_error(ErrorKind::user, {"slashes"}, [&] { write("v", ""); });
   expect_error(ErrorKind::user, {"twice"}, [&] { write("v", "v"); });
   EXPECT_TRUE(folder.names().empty());
-  expect_error(ErrorKind::io, {"/proc/"}, [&] { write_npz("/proc/a.npz", {{"a", DType::f32, {}, [&] { return &value; }}}, false); });
+  expect_error(ErrorKind::io, {"/proc/"}, [&] {
+    write_npz("/proc/a.npz", {{"a", DType::f32, {}, [&] { return &value; }}}, false);
+  });
 }
 
 TEST(Npz, AnErrorOfTheSourceComesThroughAndKeepsTheOldFile) {
   TempFolder folder;
   write_text(folder / "a.npz", "old");
-  EXPECT_THROW(write_npz(folder / "a.npz", {{"a", DType::f32, {2}, []() -> const void* { throw std::runtime_error("gone"); }}}, false),
+  EXPECT_THROW(write_npz(folder / "a.npz",
+                         {{"a", DType::f32, {2}, []() -> const void* { throw std::runtime_error("gone"); }}}, false),
                std::runtime_error);
   Bytes bytes = file_bytes(folder / "a.npz");
   EXPECT_EQ(std::string(bytes.begin(), bytes.end()), "old");

@@ -77,8 +77,8 @@ TEST(TextFile, LinesComeOneByOneAndTheLastMayLackItsEnd) {
   write_text(folder / "a", "one\n\n" + long_line + "\ntorn");
   std::vector<std::pair<std::string, bool>> lines;
   read_lines(folder / "a", "t", 100'000, [&](std::string& line, bool whole) { lines.emplace_back(line, whole); });
-  EXPECT_EQ(lines, (std::vector<std::pair<std::string, bool>>{
-                       {"one", true}, {"", true}, {long_line, true}, {"torn", false}}));
+  EXPECT_EQ(lines,
+            (std::vector<std::pair<std::string, bool>>{{"one", true}, {"", true}, {long_line, true}, {"torn", false}}));
 }
 
 }  // namespace

@@ -54,9 +54,7 @@ std::string with_fitting_fingerprints(const std::string& text) {
   return text;
 }
 
-Config config_with_best() {
-  return parse_config("train: {keep_best: knn}\neval: {knn_every: 1}\n", "fuzz", {});
-}
+Config config_with_best() { return parse_config("train: {keep_best: knn}\neval: {knn_every: 1}\n", "fuzz", {}); }
 
 void write_file(const std::filesystem::path& path, Input input) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);

@@ -1,5 +1,5 @@
-// The targets under libFuzzer, one a process: REPRISE_FUZZ_TARGET names it. Built by clang with REPRISE_SANITIZE=fuzzer,
-// run by tools/fuzz.
+// The targets under libFuzzer, one a process: REPRISE_FUZZ_TARGET names it. Built by clang with
+// REPRISE_SANITIZE=fuzzer, run by tools/fuzz.
 #include <cstdio>
 #include <cstdlib>
 

@@ -12,9 +12,19 @@ namespace reprise::fuzz {
 namespace {
 
 constexpr std::size_t kLongest = 1 << 16;
-constexpr std::array<const char*, 14> kNumbers = {"0",          "-1",         "1",     "63",    "64",
-                                                  "2147483648", "4294967296", "1e308", "1e999", "0.5",
-                                                  "-0",         "9223372036854775807", "9223372036854775808",
+constexpr std::array<const char*, 14> kNumbers = {"0",
+                                                  "-1",
+                                                  "1",
+                                                  "63",
+                                                  "64",
+                                                  "2147483648",
+                                                  "4294967296",
+                                                  "1e308",
+                                                  "1e999",
+                                                  "0.5",
+                                                  "-0",
+                                                  "9223372036854775807",
+                                                  "9223372036854775808",
                                                   "18446744073709551616"};
 
 std::ptrdiff_t at(std::uint64_t i) { return static_cast<std::ptrdiff_t>(i); }
@@ -24,9 +34,7 @@ std::ptrdiff_t at(std::uint64_t i) { return static_cast<std::ptrdiff_t>(i); }
 Mutator::Mutator(std::vector<Bytes> corpus, std::vector<std::string> words, std::uint64_t seed)
     : corpus_(std::move(corpus)), words_(std::move(words)), seed_(seed) {}
 
-std::uint64_t Mutator::below(std::uint64_t limit) {
-  return limit <= 1 ? 0 : philox_word(seed_, 17, drawn_++) % limit;
-}
+std::uint64_t Mutator::below(std::uint64_t limit) { return limit <= 1 ? 0 : philox_word(seed_, 17, drawn_++) % limit; }
 
 Bytes Mutator::next() {
   Bytes bytes = corpus_[below(corpus_.size())];

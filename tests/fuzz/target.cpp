@@ -28,8 +28,9 @@ struct Scratch {
 }  // namespace
 
 const std::vector<Target>& targets() {
-  static const std::vector<std::string> json = {"{", "}", "[", "]", ":", ",", "\"", "null", "true", "-1", "1e999",
-                                                "0.5", "18446744073709551615", "\\u0000", "\"format\":"};
+  static const std::vector<std::string> json = {
+      "{",       "}",          "[", "]", ":", ",", "\"", "null", "true", "-1", "1e999", "0.5", "18446744073709551615",
+      "\\u0000", "\"format\":"};
   auto with = [](std::vector<std::string> words) {
     words.insert(words.end(), json.begin(), json.end());
     return words;
@@ -37,17 +38,26 @@ const std::vector<Target>& targets() {
   static const std::vector<Target> all = {
       {"safetensors", run_safetensors,
        with({"\"F32\"", "\"BF16\"", "\"F8_E4M3\"", "\"shape\":", "\"dtype\":", "\"data_offsets\":", "__metadata__"})},
-      {"cifar", run_cifar, {"train.bin", "test.bin", "fine_label_names.txt", "ustar", "GNU.sparse.size=", "\x1f\x8b\x08",
-                            "\xfd" "7zXZ", "././@LongLink", "../", "/etc/"}},
-      {"config", run_config, {"train: ", "- ", "? ", ": ", "{", "}", "[", "]", "&a", "*a", "!!str ", "|\n", ">\n", "---",
-                              "...", "%YAML 1.2", "'", "\"", "\\x41", "#", "\t", "null", "1e9", "0x10", ".inf", "7 GiB"}},
-      {"override", run_override, {"train.batch=", "model.encoder.widths=[", "recompute.options={", "~", "+", "++", "\\",
-                                  "'", "\"", "${", "null", "1e999", "5m", "KiB", ",", "]", "}"}},
+      {"cifar",
+       run_cifar,
+       {"train.bin", "test.bin", "fine_label_names.txt", "ustar", "GNU.sparse.size=", "\x1f\x8b\x08",
+        "\xfd"
+        "7zXZ",
+        "././@LongLink", "../", "/etc/"}},
+      {"config", run_config, {"train: ", "- ",     "? ",  ": ",   "{",   "}",    "[",         "]",    "&a",
+                              "*a",      "!!str ", "|\n", ">\n",  "---", "...",  "%YAML 1.2", "'",    "\"",
+                              "\\x41",   "#",      "\t",  "null", "1e9", "0x10", ".inf",      "7 GiB"}},
+      {"override",
+       run_override,
+       {"train.batch=", "model.encoder.widths=[", "recompute.options={", "~", "+", "++", "\\", "'", "\"", "${", "null",
+        "1e999", "5m", "KiB", ",", "]", "}"}},
       {"plan", run_plan, with({"\"reprise-plan/1\"", "\"segments\":", "\"kept\":", "\"classes\":", "\"nodes\":"})},
       {"profile", run_profile, with({"\"reprise-profile/1\"", "\"forward_ns\":", "\"copy\":", "\"spread\":"})},
-      {"contract", run_contract, with({"\"reprise-contract/1\"", "\"contracts\":", "\"reads\":", "\"region\":", "\"nodes\":"})},
+      {"contract", run_contract,
+       with({"\"reprise-contract/1\"", "\"contracts\":", "\"reads\":", "\"region\":", "\"nodes\":"})},
       {"conformance", run_conformance,
-       with({"\"reprise-conformance/1\"", "\"do\":", "\"region\":", "\"rows\":", "\"main\":", "\"shape\":", "\"data\":"})},
+       with({"\"reprise-conformance/1\"",
+             "\"do\":", "\"region\":", "\"rows\":", "\"main\":", "\"shape\":", "\"data\":"})},
       {"state", run_state, with({"\"reprise-state/1\"", "\"streams\":", "\"position\":", "\"best\":", "\"loader\":"})},
       {"metrics", run_metrics, with({"\"step\":", "\n"})},
   };

@@ -1,7 +1,7 @@
 // Fuzz targets: for each reader of files that anybody may hand over, one function that feeds it arbitrary bytes.
 //
-// "It did not crash" is not enough. A reader either refuses with a mistake of the user (exit code 2) that names the place,
-// or returns something that, written and read again, is the same. Whatever else happens is a Finding. Called by
+// "It did not crash" is not enough. A reader either refuses with a mistake of the user (exit code 2) that names the
+// place, or returns something that, written and read again, is the same. Whatever else happens is a Finding. Called by
 // fuzz_test.cpp (always) and libfuzzer.cpp (a build with clang).
 #pragma once
 

@@ -12,7 +12,8 @@ namespace {
 
 std::string images() {
   const char* named = std::getenv("REPRISE_SHARED");
-  std::filesystem::path shared = named ? std::filesystem::path(named) : std::filesystem::path(REPRISE_SOURCE_DIR) / ".." / "shared";
+  std::filesystem::path shared =
+      named ? std::filesystem::path(named) : std::filesystem::path(REPRISE_SOURCE_DIR) / ".." / "shared";
   std::error_code error;
   std::filesystem::path folder = shared / "cifar100";
   return std::filesystem::exists(folder / "train.bin.xz", error) ? folder.string() : "";
@@ -23,13 +24,15 @@ bool full() { return std::getenv("REPRISE_FULL") != nullptr; }
 void expect_equal(std::vector<std::string> keys) {
   std::string path = images();
   if (path.empty()) GTEST_SKIP() << "needs the CIFAR-100 set beside the checkout (shared/cifar100)";
-  if (std::getenv("REPRISE_RANDOM_SCALE")) GTEST_SKIP() << "too slow under sanitizers; Check.* cover the same on tiny models";
-  keys.insert(keys.end(), {"data.path=" + path, "model.encoder.preset=small", full() ? "train.batch=16" : "train.batch=8", "train.warmup_steps=0",
-                           "model.dropout=0.1", "recompute.segments=blocks"});
-  CheckOptions options;
+  if (std::getenv("REPRISE_RANDOM_SCALE"))
+    GTEST_SKIP() << "too slow under sanitizers; Check.* cover the same on tiny models";
+  keys.insert(keys.end(),
+              {"data.path=" + path, "model.encoder.preset=small", full() ? "train.batch=16" : "train.batch=8",
+               "train.warmup_steps=0", "model.dropout=0.1", "recompute.segments=blocks"});
+  EquivalenceOptions options;
   options.steps = full() ? 20 : 3;
   options.guarded_step = options.finite_differences = full();
-  for (const CheckRow& row : check_model(load_config("", keys), options).rows) {
+  for (const EquivalenceRow& row : check_model(load_config("", keys), options).rows) {
     EXPECT_TRUE(row.good) << row.what << ": " << row.difference;
   }
 }

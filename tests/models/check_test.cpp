@@ -6,40 +6,50 @@ namespace reprise {
 namespace {
 
 Config tiny(std::vector<std::string> more = {}) {
-  std::vector<std::string> keys = {"model.encoder.widths=[4,6]", "model.encoder.blocks=1", "model.projection.hidden=8", "model.projection.out=6",
-                                   "model.queue.size=24", "train.batch=8", "data.synthetic.train=100", "data.synthetic.test=100",
-                                   "train.warmup_steps=0", "model.dropout=0.2", "threads=1"};
+  std::vector<std::string> keys = {"model.encoder.widths=[4,6]",
+                                   "model.encoder.blocks=1",
+                                   "model.projection.hidden=8",
+                                   "model.projection.out=6",
+                                   "model.queue.size=24",
+                                   "train.batch=8",
+                                   "data.synthetic.train=100",
+                                   "data.synthetic.test=100",
+                                   "train.warmup_steps=0",
+                                   "model.dropout=0.2",
+                                   "threads=1"};
   keys.insert(keys.end(), more.begin(), more.end());
   return load_config("", keys);
 }
 
-void expect_good(const CheckReport& report) {
-  for (const CheckRow& row : report.rows) EXPECT_TRUE(row.good) << row.what << ": " << row.difference;
+void expect_good(const EquivalenceReport& report) {
+  for (const EquivalenceRow& row : report.rows) EXPECT_TRUE(row.good) << row.what << ": " << row.difference;
 }
 
 TEST(Check, DenseQueueIsTheSameUnderEveryMethod) {
   for (const char* layout : {"model.queue.layout=ring", "model.queue.layout=shift"}) {
-    for (const char* losses : {"model.losses=1", "model.losses=2"}) expect_good(check_model(tiny({layout, losses, "train.accumulate=2"})));
+    for (const char* losses : {"model.losses=1", "model.losses=2"})
+      expect_good(check_model(tiny({layout, losses, "train.accumulate=2"})));
   }
 }
 
 TEST(Check, ClassifierIsTheSameUnderEveryMethod) {
-  CheckOptions options;
-  Config config = load_config("", {"model.type=classifier", "model.encoder.widths=[4,6]", "model.encoder.blocks=1", "train.batch=8",
-                                   "data.synthetic.train=100", "data.synthetic.test=100", "model.dropout=0.2", "threads=1"});
+  EquivalenceOptions options;
+  Config config =
+      load_config("", {"model.type=classifier", "model.encoder.widths=[4,6]", "model.encoder.blocks=1", "train.batch=8",
+                       "data.synthetic.train=100", "data.synthetic.test=100", "model.dropout=0.2", "threads=1"});
   expect_good(check_model(config, options));
 }
 
 TEST(Check, MethodsThatPlanRunUnderAPlanThatReplaysSomethingAndKeepItsPeak) {
-  CheckReport report = check_model(tiny(), {.guarded_step = false, .finite_differences = false});
+  EquivalenceReport report = check_model(tiny(), {.guarded_step = false, .finite_differences = false});
   expect_good(report);
   std::vector<std::string> planned;
-  for (const CheckRow& row : report.rows) {
+  for (const EquivalenceRow& row : report.rows) {
     if (row.what.find(" at ") != std::string::npos) planned.push_back(row.what);
   }
   ASSERT_EQ(planned.size(), 3u);
   std::int64_t plain = report.rows.front().peak_bytes;
-  for (const CheckRow& row : report.rows) {
+  for (const EquivalenceRow& row : report.rows) {
     bool saves = row.what.find("joint at ") == 0 || row.what.find("retain+whole at ") == 0;
     if (!saves) continue;
     EXPECT_LT(row.peak_bytes, plain) << row.what;
@@ -47,10 +57,10 @@ TEST(Check, MethodsThatPlanRunUnderAPlanThatReplaysSomethingAndKeepItsPeak) {
 }
 
 TEST(Check, UncheckedReplayIsFoundAndTheFirstOpNamed) {
-  CheckOptions options;
+  EquivalenceOptions options;
   options.methods = {"unchecked"};
   options.guarded_step = options.finite_differences = false;
-  CheckReport report = check_model(tiny(), options);
+  EquivalenceReport report = check_model(tiny(), options);
   ASSERT_FALSE(report.good());
   EXPECT_NE(report.rows.back().difference.find("info_nce"), std::string::npos) << report.rows.back().difference;
 }

@@ -43,7 +43,7 @@ TEST(Config, DefaultsAreThoseOfTheTables) {
   EXPECT_EQ(config.get_bytes("memory.budget"), Bytes());
   EXPECT_EQ(config.get_list("recompute.segments"), Words{"blocks"});
   EXPECT_TRUE(config.get_map("recompute.options").empty());
-  EXPECT_FALSE(config.is_set("train.batch"));
+  EXPECT_FALSE(config.position("train.batch").known());
 }
 
 TEST(Config, TheFixedKeysExist) {

@@ -1,6 +1,6 @@
 // Every operation by which a run changes its folder is made to fail in turn, and the process to die before it or in the
-// middle of it (tests/shim/failing_disk.cpp). After each the run goes on from its last good checkpoint and ends with the
-// same bytes as one that nothing happened to.
+// middle of it (tests/shim/failing_disk.cpp). After each the run goes on from its last good checkpoint and ends with
+// the same bytes as one that nothing happened to.
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -35,8 +35,12 @@ class FailingDisk : public ::testing::Test {
   }
 
   std::string word(const std::string& name) const { return shell_word((scratch_ / name).string()); }
-  std::string begin(const std::string& run) const { return "train " + word("run.yaml") + " --quiet run.dir=" + word(run); }
-  std::string resume(const std::string& run) const { return "train --resume " + word(run) + " --quiet train.max_steps=0"; }
+  std::string begin(const std::string& run) const {
+    return "train " + word("run.yaml") + " --quiet run.dir=" + word(run);
+  }
+  std::string resume(const std::string& run) const {
+    return "train --resume " + word(run) + " --quiet train.max_steps=0";
+  }
   static std::string program(const std::string& arguments) { return program_word() + " " + arguments + " 2>&1"; }
   /// The command with `how` happening to operation `at` below the folder of `run`.
   std::string failing(const std::string& run, const std::string& arguments, int at, const std::string& how) const {
@@ -69,7 +73,8 @@ class FailingDisk : public ::testing::Test {
     for (const Operation& o : all) {
       const std::vector<int>& list = writes[o.name];
       bool plain = list.size() <= 6 || o.what != "write";
-      if (plain || o.number == list.front() || o.number == list[list.size() / 2] || o.number == list.back()) some.push_back(o);
+      if (plain || o.number == list.front() || o.number == list[list.size() / 2] || o.number == list.back())
+        some.push_back(o);
     }
     std::vector<Operation> few;
     for (std::size_t i = first; i < some.size(); i += step) few.push_back(some[i]);
@@ -109,7 +114,8 @@ class FailingDisk : public ::testing::Test {
     EXPECT_EQ(deterministic_lines(scratch_ / "run"), deterministic_lines(scratch_ / "whole"));
     EXPECT_EQ(Json::parse(read_file(scratch_ / "run" / "summary.json"))["hash"],
               Json::parse(read_file(scratch_ / "whole" / "summary.json"))["hash"]);
-    EXPECT_EQ(read_file(scratch_ / "run" / "checkpoint.safetensors"), read_file(scratch_ / "whole" / "checkpoint.safetensors"));
+    EXPECT_EQ(read_file(scratch_ / "run" / "checkpoint.safetensors"),
+              read_file(scratch_ / "whole" / "checkpoint.safetensors"));
     EXPECT_FALSE(partial_files("run"));
     if (o.what != "remove") {
       EXPECT_EQ(names("run"), names("whole"));
@@ -162,9 +168,10 @@ TEST_F(FailingDisk, IsCountedWhole) {
   std::vector<Operation> all = operations("run", begin("run"));
   std::set<std::string> kinds, files;
   for (const Operation& o : all) kinds.insert(o.what), files.insert(o.name);
-  for (const char* kind : {"open", "write", "sync", "rename", "link", "remove"}) EXPECT_TRUE(kinds.contains(kind)) << kind;
-  for (const char* file : {"config.yaml", "metrics.jsonl", "summary.json", "state.json", "checkpoint.safetensors", "run",
-                           "best.safetensors", "checkpoint-00000001.safetensors", "state-00000002.json"}) {
+  for (const char* kind : {"open", "write", "sync", "rename", "link", "remove"})
+    EXPECT_TRUE(kinds.contains(kind)) << kind;
+  for (const char* file : {"config.yaml", "metrics.jsonl", "summary.json", "state.json", "checkpoint.safetensors",
+                           "run", "best.safetensors", "checkpoint-00000001.safetensors", "state-00000002.json"}) {
     EXPECT_TRUE(files.contains(file)) << file;
   }
 }

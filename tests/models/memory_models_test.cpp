@@ -1,5 +1,5 @@
-// The workloads around a memory: they train without images, every method gives the same bytes, and the predicted peak is
-// the measured one, or bounds it where rows follow from data.
+// The workloads around a memory: they train without images, every method gives the same bytes, and the predicted peak
+// is the measured one, or bounds it where rows follow from data.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,17 +28,21 @@ struct Kind {
 };
 
 const Kind kKinds[] = {
-    {"row_memory", "{type: row_memory, layers: 3, width: 8, hidden: 6, table: {rows: 60, width: 5}, reads: 3, writes: 7}", true},
+    {"row_memory",
+     "{type: row_memory, layers: 3, width: 8, hidden: 6, table: {rows: 60, width: 5}, reads: 3, writes: 7}", true},
     // More rows written than there are examples.
-    {"row_memory, much written", "{type: row_memory, layers: 2, width: 8, hidden: 6, table: {rows: 60, width: 8}, reads: 2, writes: 50}", true},
+    {"row_memory, much written",
+     "{type: row_memory, layers: 2, width: 8, hidden: 6, table: {rows: 60, width: 8}, reads: 2, writes: 50}", true},
     {"graph_memory", "{type: graph_memory, layers: 3, width: 6, table: {rows: 40, width: 5}}", true},
     {"slot_cache", "{type: slot_cache, layers: 3, width: 8, hidden: 6, table: {rows: 21, width: 6}, span: 4}", true},
     {"product_key_memory",
-     "{type: product_key_memory, layers: 3, width: 8, hidden: 6, keys: 5, key_width: 4, table: {width: 6}, reads: 3}", false},
+     "{type: product_key_memory, layers: 3, width: 8, hidden: 6, keys: 5, key_width: 4, table: {width: 6}, reads: 3}",
+     false},
 };
 
 std::string text_of(const Kind& kind) {
-  return fmt::format("seed: 3\nthreads: 1\nmodel: {}\ntrain: {{epochs: 4, batch: 16, lr: 0.05, checkpoint_every: 2}}\n", kind.model);
+  return fmt::format("seed: 3\nthreads: 1\nmodel: {}\ntrain: {{epochs: 4, batch: 16, lr: 0.05, checkpoint_every: 2}}\n",
+                     kind.model);
 }
 
 Config config_of(const Kind& kind, const Overrides& overrides = {}) {
@@ -47,8 +51,9 @@ Config config_of(const Kind& kind, const Overrides& overrides = {}) {
 
 TEST(MemoryModels, PassTheCheckOfTheirMethodsAndGradients) {
   for (const Kind& kind : kKinds) {
-    CheckReport report = check_model(config_of(kind));
-    for (const CheckRow& row : report.rows) EXPECT_TRUE(row.good) << kind.name << ", " << row.what << ": " << row.difference;
+    EquivalenceReport report = check_model(config_of(kind));
+    for (const EquivalenceRow& row : report.rows)
+      EXPECT_TRUE(row.good) << kind.name << ", " << row.what << ": " << row.difference;
   }
 }
 
@@ -108,8 +113,8 @@ TEST(MemoryModels, ThePeakIsPredictedForEveryMethodAndBudget) {
   }
 }
 
-/// Eleven layers read rows at random, so that a layer's written rows fall into hundreds of records, more than the planner
-/// takes one by one: what it promises must stay exact, and above the least budget there must always be a plan.
+/// Eleven layers read rows at random, so that a layer's written rows fall into hundreds of records, more than the
+/// planner takes one by one: what it promises must stay exact, and above the least budget there must always be a plan.
 TEST(MemoryModels, ThePeakIsPredictedWhereRecordsAreManyAndSmall) {
   const char* text =
       "model: {type: row_memory, layers: 11, width: 8, hidden: 8, table: {rows: 800, width: 8}, reads: 4, writes: 200}\n"
@@ -120,14 +125,17 @@ TEST(MemoryModels, ThePeakIsPredictedWhereRecordsAreManyAndSmall) {
   std::int64_t low = planner.least("region").predicted_peak, high = planner.plan("retain", 0).plan->predicted_peak;
   ASSERT_LT(low, high);
   const auto& objects = planner.planner().problem().instance().objects;
-  auto records = std::count_if(objects.begin(), objects.end(), [](const auto& o) { return o.name.starts_with("record of"); });
+  auto records =
+      std::count_if(objects.begin(), objects.end(), [](const auto& o) { return o.name.starts_with("record of"); });
   EXPECT_LE(records, 11 * 12 / 2) << "one for each write and the layer that needs it last";
   for (const std::string method : {"region", "retain+region", "joint"}) {
     for (int i = 0; i < 5; ++i) {
       Planner::Answer answer = planner.plan(method, low + (high - low) * i / 4);
       ASSERT_TRUE(answer.plan) << method << " " << i;
       std::ofstream(folder / "plan.json") << to_json(*answer.plan);
-      Json summary = run_tiny(text, folder / (method + std::to_string(i)), {"recompute.plan=" + (folder / "plan.json").string()}).summary;
+      Json summary =
+          run_tiny(text, folder / (method + std::to_string(i)), {"recompute.plan=" + (folder / "plan.json").string()})
+              .summary;
       EXPECT_EQ(summary["memory"]["peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak) << method << " " << i;
     }
   }
@@ -146,14 +154,16 @@ TEST(MemoryModels, ADryTraceKnowsTheRowsThatAreFixed) {
     Tape tape(session.memory);
     recompute.install(tape, session.memory);
     Forward forward = session.model->forward(tape, Batch{}, marks);
-    EXPECT_EQ(trace_fingerprint(read_contracts(tape).contracts), trace_fingerprint(traced.micro_batches[0].contracts)) << kind.name;
+    EXPECT_EQ(trace_fingerprint(read_contracts(tape).contracts), trace_fingerprint(traced.micro_batches[0].contracts))
+        << kind.name;
   }
 }
 
 TEST(MemoryModels, OfAFewWrittenRowsRegionPreservesFarLessThanWhole) {
   auto preserved = [](const std::string& method) {
-    Config config = parse_config("model: {type: row_memory, layers: 3, width: 16, table: {rows: 4000, width: 16}, writes: 40}\ntrain: {batch: 64}",
-                                 "tiny.yaml", {"recompute.method=" + method});
+    Config config = parse_config(
+        "model: {type: row_memory, layers: 3, width: 16, table: {rows: 4000, width: 16}, writes: 40}\ntrain: {batch: 64}",
+        "tiny.yaml", {"recompute.method=" + method});
     return trace_step(config).after_forward.live[static_cast<std::size_t>(Category::preserved)];
   };
   EXPECT_EQ(preserved("retain"), 0);

@@ -1,4 +1,5 @@
-// Planned training: the predicted peak is the measured one to the byte, and planning changes no byte of what is trained.
+// Planned training: the predicted peak is the measured one to the byte, and planning changes no byte of what is
+// trained.
 #include "models/train/make_plan.h"
 
 #include <gtest/gtest.h>
@@ -62,10 +63,11 @@ probe: {epochs: 0}
 bool full() { return std::getenv("REPRISE_FULL") != nullptr; }
 
 std::vector<Case> cases() {
-  std::vector<Case> all = {{"ring", kTinyQueue, {}},
-          {"shift, two losses", kTinyQueue, {"model.queue.layout=shift", "model.losses=2"}},
-          {"ring, two losses, accumulation", kTinyQueue, {"model.losses=2", "train.accumulate=2", "model.dropout=0.2"}},
-          {"classifier", kTinyClassifier, {}}};
+  std::vector<Case> all = {
+      {"ring", kTinyQueue, {}},
+      {"shift, two losses", kTinyQueue, {"model.queue.layout=shift", "model.losses=2"}},
+      {"ring, two losses, accumulation", kTinyQueue, {"model.losses=2", "train.accumulate=2", "model.dropout=0.2"}},
+      {"classifier", kTinyClassifier, {}}};
   if (full()) all.push_back({"resnet18", kResnet18, {}});
   return all;
 }
@@ -98,7 +100,8 @@ TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
         fs::path plan = folder / "plan.json";
         std::ofstream(plan) << text;
         Overrides all = c.overrides;
-        all.insert(all.end(), {"train.max_steps=3", "recompute.plan=" + plan.string(), "memory.budget=" + std::to_string(budget)});
+        all.insert(all.end(),
+                   {"train.max_steps=3", "recompute.plan=" + plan.string(), "memory.budget=" + std::to_string(budget)});
         fs::path run = folder / (method + std::to_string(i));
         Json summary = run_tiny(c.text, run, all).summary;
         EXPECT_EQ(summary["memory"]["peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak)
@@ -125,8 +128,9 @@ TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
       for (int i = 0; i < (full() ? 4 : 1); ++i) {
         std::int64_t budget = std::max(planner.least(method).predicted_peak, low + (high - low) * (i + 1) / 5);
         Overrides all = c.overrides;
-        all.insert(all.end(), {steps, "train.epochs=100", "recompute.method=" + method, "memory.budget=" + std::to_string(budget),
-                               "recompute.profile=" + (folder / "profile.json").string()});
+        all.insert(all.end(),
+                   {steps, "train.epochs=100", "recompute.method=" + method, "memory.budget=" + std::to_string(budget),
+                    "recompute.profile=" + (folder / "profile.json").string()});
         Json summary = run_tiny(c.text, folder / (method + std::to_string(i)), all).summary;
         EXPECT_EQ(summary["hash"], expected["hash"]) << c.name << ", " << method << " at " << budget;
         EXPECT_LE(summary["memory"]["peak_bytes"].get<std::int64_t>(), budget);
@@ -143,7 +147,9 @@ TEST(PlannedTraining, Resnet18HoldsWhatItsJointPlanSays) {
   Planner::Answer answer = planner.plan("joint", (low + high) / 2);
   ASSERT_TRUE(answer.plan) << answer.none.message;
   std::ofstream(folder / "plan.json") << to_json(*answer.plan);
-  Json summary = run_tiny(kResnet18, folder / "run", {"train.max_steps=1", "recompute.plan=" + (folder / "plan.json").string()}).summary;
+  Json summary =
+      run_tiny(kResnet18, folder / "run", {"train.max_steps=1", "recompute.plan=" + (folder / "plan.json").string()})
+          .summary;
   EXPECT_EQ(summary["memory"]["peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak);
 }
 
@@ -151,7 +157,8 @@ TEST(PlannedTraining, ProfilesInsideTheBudgetAndKeepsThePlanInTheRunFolder) {
   ScratchFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
   std::int64_t budget = RunPlanner(config, even_profile(config)).least("joint").predicted_peak;
-  Overrides all = {"train.max_steps=4", "recompute.method=joint", "recompute.profile_steps=1", "memory.budget=" + std::to_string(budget)};
+  Overrides all = {"train.max_steps=4", "recompute.method=joint", "recompute.profile_steps=1",
+                   "memory.budget=" + std::to_string(budget)};
   Json summary = run_tiny(kTinyQueue, folder / "run", all).summary;
   EXPECT_LE(summary["memory"]["peak_bytes"].get<std::int64_t>(), budget);
   Plan plan = plan_from_json(read_file(folder / "run" / kPlanFile), "plan.json");
@@ -178,7 +185,8 @@ TEST(PlannedTraining, AProfileOfAnotherMachineIsRefused) {
   Profile other = even_profile(config);
   other.machine = "another processor";
   std::ofstream(folder / "profile.json") << to_json(other);
-  Config planned = tiny_config(kTinyQueue, folder / "run", {"recompute.method=joint", "recompute.profile=" + (folder / "profile.json").string()});
+  Config planned = tiny_config(kTinyQueue, folder / "run",
+                               {"recompute.method=joint", "recompute.profile=" + (folder / "profile.json").string()});
   std::string text = error_of([&] { make_plan(planned); });
   EXPECT_TRUE(contains(text, "another processor")) << text;
 }
@@ -187,7 +195,8 @@ TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {
   ScratchFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
   std::ofstream(folder / "plan.json") << to_json(RunPlanner(config, even_profile(config)).least("joint"));
-  Config other = tiny_config(kTinyQueue, folder / "run", {"model.losses=2", "recompute.plan=" + (folder / "plan.json").string()});
+  Config other =
+      tiny_config(kTinyQueue, folder / "run", {"model.losses=2", "recompute.plan=" + (folder / "plan.json").string()});
   ErrorKind kind = ErrorKind::internal;
   std::string text = error_of([&] { train(other, {.resume = {}, .progress = ProgressMode::quiet}); }, &kind);
   EXPECT_EQ(kind, ErrorKind::user);

@@ -151,7 +151,8 @@ TraceRules check_rules(const Json& trace) {
     auto& stack = open[event["tid"].get<std::int64_t>()];
     if (phase == "B") {
       ++rules.spans[event["cat"]];
-      if (!stack.empty()) rules.inside.insert(stack.back()["cat"].get<std::string>() + " > " + event["cat"].get<std::string>());
+      if (!stack.empty())
+        rules.inside.insert(stack.back()["cat"].get<std::string>() + " > " + event["cat"].get<std::string>());
       stack.push_back(event);
     } else {
       EXPECT_EQ(phase, "E");
@@ -165,17 +166,19 @@ TraceRules check_rules(const Json& trace) {
 
 TEST(Trace, SpansAndCountersFollowTheRulesAndTheStep) {
   ScratchFolder scratch;
-  TrainOutcome outcome = run_tiny(kTinyQueue, scratch / "run", {"trace=true", "trace_steps=3", "recompute.method=region"});
+  TrainOutcome outcome =
+      run_tiny(kTinyQueue, scratch / "run", {"trace=true", "trace_steps=3", "recompute.method=region"});
   Json trace = Json::parse(read_file(scratch / "run" / "trace.json"));
   EXPECT_EQ(trace["otherData"]["steps"], Json({1, 2, 3}));
   EXPECT_EQ(trace["otherData"]["left_out"], 0);
   TraceRules rules = check_rules(trace);
   EXPECT_EQ(rules.spans["step"], 3);
-  for (const char* category : {"op", "forward", "replayed op", "replay", "backward op", "backward", "preserve", "exchange", "loader"}) {
+  for (const char* category :
+       {"op", "forward", "replayed op", "replay", "backward op", "backward", "preserve", "exchange", "loader"}) {
     EXPECT_GT(rules.spans[category], 0) << category;
   }
-  for (const char* nesting : {"step > stage", "stage > forward", "forward > op", "stage > replay", "replay > replayed op",
-                              "stage > backward", "backward > backward op", "op > preserve"}) {
+  for (const char* nesting : {"step > stage", "stage > forward", "forward > op", "stage > replay",
+                              "replay > replayed op", "stage > backward", "backward > backward op", "op > preserve"}) {
     EXPECT_TRUE(rules.inside.contains(nesting)) << nesting;
   }
   EXPECT_EQ(rules.highest["live bytes"], outcome.summary["memory"]["peak_bytes"].get<std::int64_t>());
@@ -187,10 +190,12 @@ TEST(Trace, SpansAndCountersFollowTheRulesAndTheStep) {
 TEST(Trace, LooksOnAndChangesNothing) {
   ScratchFolder scratch;
   TrainOutcome plain = run_tiny(kTinyQueue, scratch / "a", {"recompute.method=whole"});
-  TrainOutcome traced = run_tiny(kTinyQueue, scratch / "b", {"recompute.method=whole", "trace=true", "trace_steps=1000"});
+  TrainOutcome traced =
+      run_tiny(kTinyQueue, scratch / "b", {"recompute.method=whole", "trace=true", "trace_steps=1000"});
   EXPECT_EQ(plain.summary["hash"], traced.summary["hash"]);
   EXPECT_EQ(plain.summary["memory"]["peak_bytes"], traced.summary["memory"]["peak_bytes"]);
-  EXPECT_EQ(check_rules(Json::parse(read_file(scratch / "b" / "trace.json"))).spans["step"], 12) << "all steps there were";
+  EXPECT_EQ(check_rules(Json::parse(read_file(scratch / "b" / "trace.json"))).spans["step"], 12)
+      << "all steps there were";
 }
 
 TEST(Trace, ALossThatIsNotFiniteLeavesNothingBehindThatListens) {

@@ -14,9 +14,9 @@ namespace {
 using namespace reprise::testing;  // NOLINT
 
 // Everything that must come back: dropout's stream, the queue and its pointer, statistics, momentum, clipping.
-const std::vector<std::string> kFeatures = {"model.dropout=0.25",  "model.losses=2",  "train.accumulate=2",
-                                            "train.clip_norm=1.0", "train.epochs=12", "train.log_every=3", "train.epoch_hashes=true",
-                                            "eval.hash_images=8"};
+const std::vector<std::string> kFeatures = {"model.dropout=0.25",      "model.losses=2",    "train.accumulate=2",
+                                            "train.clip_norm=1.0",     "train.epochs=12",   "train.log_every=3",
+                                            "train.epoch_hashes=true", "eval.hash_images=8"};
 
 // A soak kills 1,000 times, in parts, so that an interrupted one goes on where it was.
 int kills_wanted() {

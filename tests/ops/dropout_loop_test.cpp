@@ -21,7 +21,8 @@ TEST(DropFloats, KeepsByTheWordsOfTheStreamAtEveryPlaceInACounterBlock) {
         for (std::int64_t i = 0; i < count; ++i) {
           std::uint32_t word = philox_word(draw.seed, draw.id, position + 5 + static_cast<std::uint64_t>(i));
           float want = (word >> 8) >= threshold ? x[i] * 1.25f : 0.0f;
-          ASSERT_EQ(std::bit_cast<std::uint32_t>(y[i]), std::bit_cast<std::uint32_t>(want)) << position << " " << count << " " << i;
+          ASSERT_EQ(std::bit_cast<std::uint32_t>(y[i]), std::bit_cast<std::uint32_t>(want))
+              << position << " " << count << " " << i;
         }
         ASSERT_EQ(y[count], 7.0f) << "wrote beyond its end";
         drop_floats(draw, 5, count, threshold, 1.25f, x.data(), x.data());

@@ -128,7 +128,8 @@ Reference group_reference(std::size_t images, std::size_t channels, std::size_t 
         double m = 0, v = 0, count = static_cast<double>(members.size());
         for (std::size_t i : members) m += x[i] / count;
         for (std::size_t i : members) v += std::pow(x[i] - m, 2) / count;
-        for (std::size_t i : members) y[i] = (x[i] - m) / std::sqrt(v + eps) * in[1][i % channels] + in[2][i % channels];
+        for (std::size_t i : members)
+          y[i] = (x[i] - m) / std::sqrt(v + eps) * in[1][i % channels] + in[2][i % channels];
       }
     }
     return CheckNumbers{y};

@@ -150,7 +150,8 @@ TEST(PlannedObligations, NothingIsPreservedThatNoBackwardNeeds) {
       auto policy = make_policy(Method::whole);
       TraceReplayer replayer;
       Tensor queue = make_tensor(memory.allocator(), memory.observer(), DType::f32, {64, 8}, Category::state, true);
-      LeafRef w = Leaf::create("w", make_tensor(memory.allocator(), memory.observer(), DType::f32, {64, 8}, Category::parameters, true));
+      LeafRef w = Leaf::create(
+          "w", make_tensor(memory.allocator(), memory.observer(), DType::f32, {64, 8}, Category::parameters, true));
       Tape t(memory);
       t.set_policy(policy.get());
       t.set_replayer(&replayer);

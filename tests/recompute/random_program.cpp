@@ -33,8 +33,8 @@ class Machine {
                                          Category::gradients);
     }
     for (int i = 0; i < 3; ++i) states_.push_back(lab_.state({kRows, kWidth}, numbers(18, 11 + i)));
-    states_.push_back(states_[0].with_view({kRows, kWidth}, {kWidth, 1}, 0));            // an alias of all
-    states_.push_back(states_[1].with_view({2, kWidth}, {2 * kWidth, 1}, kWidth));       // rows 1 and 3
+    states_.push_back(states_[0].with_view({kRows, kWidth}, {kWidth, 1}, 0));       // an alias of all
+    states_.push_back(states_[1].with_view({2, kWidth}, {2 * kWidth, 1}, kWidth));  // rows 1 and 3
   }
 
   /// The forward alone: its last value that wants a gradient, made a scalar; not defined where there is none.
@@ -88,7 +88,9 @@ class Machine {
     for (int i = 0; i < n; ++i) v.push_back(uniform_from_word(philox_word(99, seed, i)) * 2.0 - 0.9);
     return v;
   }
-  static void append(std::vector<double>& to, const std::vector<double>& from) { to.insert(to.end(), from.begin(), from.end()); }
+  static void append(std::vector<double>& to, const std::vector<double>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
 
   /// Runs instructions until the end or a closing one; `depth` counts open segments.
   void block(const std::vector<Instruction>& program, std::size_t& at, std::vector<Value>& values, int depth) {
@@ -97,7 +99,8 @@ class Machine {
       int what = i[0] % kKinds == kOpenToo ? kOpen : i[0] % kKinds;
       if (what == kClose && depth > 0) return;
       if (what == kOpen && depth < 3) {
-        std::vector<Value> made = segments_ ? segment(*lab_.tape, fmt::format("S{}", i[1] % 4), [&] { return body(program, at, values, depth); })
+        std::vector<Value> made = segments_ ? segment(*lab_.tape, fmt::format("S{}", i[1] % 4),
+                                                      [&] { return body(program, at, values, depth); })
                                             : body(program, at, values, depth);
         for (Value& value : made) values.push_back(std::move(value));
       } else if (what != kOpen && what != kClose) {
@@ -106,7 +109,8 @@ class Machine {
     }
   }
 
-  std::vector<Value> body(const std::vector<Instruction>& program, std::size_t& at, const std::vector<Value>& outer, int depth) {
+  std::vector<Value> body(const std::vector<Instruction>& program, std::size_t& at, const std::vector<Value>& outer,
+                          int depth) {
     std::vector<Value> values = outer;
     std::size_t before = values.size();
     block(program, at, values, depth + 1);
@@ -123,13 +127,37 @@ class Machine {
     std::int64_t first = a % kRows, second = (first + 1 + b % (kRows - 1)) % kRows;
     std::vector<double> both{static_cast<double>(first), static_cast<double>(second)};
     if (!planned_) return lab_.indices(both);
-    Tensor t = make_tensor(indices_.allocator(), indices_.observer(), DType::i64, {2}, Category::data);  // known when dry
+    Tensor t =
+        make_tensor(indices_.allocator(), indices_.observer(), DType::i64, {2}, Category::data);  // known when dry
     t.assign_doubles(both);
     return t;
   }
 
-  enum Kind { kSin, kMul, kAdd, kTanh, kStateMul, kGather, kWriteRows, kAddState, kMulState, kAssignState, kInPlace, kInPlaceAdd,
-              kDropout, kView, kStop, kArgmax, kHook, kAliasRead, kStepLeaf, kOpen, kOpenToo, kClose, kKinds };
+  enum Kind {
+    kSin,
+    kMul,
+    kAdd,
+    kTanh,
+    kStateMul,
+    kGather,
+    kWriteRows,
+    kAddState,
+    kMulState,
+    kAssignState,
+    kInPlace,
+    kInPlaceAdd,
+    kDropout,
+    kView,
+    kStop,
+    kArgmax,
+    kHook,
+    kAliasRead,
+    kStepLeaf,
+    kOpen,
+    kOpenToo,
+    kClose,
+    kKinds
+  };
 
   void execute(const Instruction& i, std::vector<Value>& values) {
     Tape& t = *lab_.tape;
@@ -156,9 +184,7 @@ class Machine {
       case kDropout: values.push_back(dropout(t, stream_, a, 0.25)); break;
       case kView: values.push_back(reshape(t, transpose(t, reshape(t, a, {kWidth, kRows})), {kRows, kWidth})); break;
       case kStop: values.push_back(mul(t, stop_gradient(t, a), b)); break;
-      case kArgmax:
-        values.push_back(mul(t, a, slice_mean(gather_rows(t, full, argmax(t, a, -1)))));
-        break;
+      case kArgmax: values.push_back(mul(t, a, slice_mean(gather_rows(t, full, argmax(t, a, -1))))); break;
       case kHook:
         if (planned_) break;
         leaves_[i[1] % 2]->hooks.push_back([this, tag = i[2], state](Leaf&) { hook(tag, state); });
@@ -266,9 +292,10 @@ PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_
 }
 
 std::string describe(const std::vector<Instruction>& program) {
-  static constexpr const char* kNames[] = {"sin", "mul", "add", "tanh", "state_mul", "gather", "write_rows", "add_state", "mul_state",
-                                           "assign_state", "in_place_mul", "in_place_add", "dropout", "view", "stop", "argmax",
-                                           "hook", "alias_read", "step_leaf", "open", "open", "close"};
+  static constexpr const char* kNames[] = {
+      "sin",       "mul",          "add",          "tanh",         "state_mul", "gather", "write_rows", "add_state",
+      "mul_state", "assign_state", "in_place_mul", "in_place_add", "dropout",   "view",   "stop",       "argmax",
+      "hook",      "alias_read",   "step_leaf",    "open",         "open",      "close"};
   std::string text;
   for (const Instruction& i : program) text += fmt::format("{}({},{},{}) ", kNames[i[0] % 22], i[1], i[2], i[3]);
   return text;

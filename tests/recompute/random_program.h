@@ -1,6 +1,6 @@
 // Random stateful programs for property tests: a list of small instructions, each four bytes, any list being a valid
-// program. So a generator of bytes makes programs and a shrinker of lists shrinks them. run_program() executes one under
-// a method and gives every byte that must not depend on the method.
+// program. So a generator of bytes makes programs and a shrinker of lists shrinks them. run_program() executes one
+// under a method and gives every byte that must not depend on the method.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@ struct Outcome {
   std::vector<double> gradients;  // of all leaves
   std::vector<double> states;     // all buffers
   std::vector<std::uint64_t> streams;
-  std::vector<int> effects;       // log of hooks
-  std::int64_t leaked = 0;        // live bytes after the step minus before
-  std::int64_t reads_left = 0;    // obligations after the tape is gone
+  std::vector<int> effects;     // log of hooks
+  std::int64_t leaked = 0;      // live bytes after the step minus before
+  std::int64_t reads_left = 0;  // obligations after the tape is gone
   int replays = 0;
   friend bool operator==(const Outcome& a, const Outcome& b) {
     return a.gradients == b.gradients && a.states == b.states && a.streams == b.streams && a.effects == b.effects;
@@ -33,11 +33,11 @@ Outcome run_program(const std::vector<Instruction>& program, Method method, std:
 /// One backward of the program's last value, planned: dry walks, a choice drawn from `seed` (options, kept values and
 /// states of each class), the schedule, and the real step that follows it. Hooks and second backwards are left out.
 struct PlannedOutcome {
-  bool differentiates = false;                 // else the rest is empty
-  bool exact = false;                          // no row that is read or written follows from data
-  std::int64_t predicted_peak = 0, peak = 0;   // bytes
-  std::int64_t thought_peak = 0;               // what the solver's problem says of the choice
-  std::vector<double> gradients, expected;     // planned, and without segments
+  bool differentiates = false;                // else the rest is empty
+  bool exact = false;                         // no row that is read or written follows from data
+  std::int64_t predicted_peak = 0, peak = 0;  // bytes
+  std::int64_t thought_peak = 0;              // what the solver's problem says of the choice
+  std::vector<double> gradients, expected;    // planned, and without segments
   std::vector<double> states, expected_states;
 };
 PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_t seed);

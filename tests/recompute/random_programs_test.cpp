@@ -1,5 +1,5 @@
-#include <gtest/gtest.h>
 #include <fmt/core.h>
+#include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include <cstdlib>
@@ -35,11 +35,12 @@ bool holds(const char* what, std::uint64_t seed, int count, Property&& property)
 auto any_program() {
   return rc::gen::mapcat(rc::gen::inRange<std::size_t>(12, 61), [](std::size_t length) {
     auto byte = rc::gen::resize(100, rc::gen::inRange<int>(0, 256));
-    auto instruction = rc::gen::map(rc::gen::tuple(byte, byte, byte, byte), [](const std::tuple<int, int, int, int>& b) {
-      auto [what, x, y, z] = b;
-      return Instruction{static_cast<std::uint8_t>(what), static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y),
-                         static_cast<std::uint8_t>(z)};
-    });
+    auto instruction =
+        rc::gen::map(rc::gen::tuple(byte, byte, byte, byte), [](const std::tuple<int, int, int, int>& b) {
+          auto [what, x, y, z] = b;
+          return Instruction{static_cast<std::uint8_t>(what), static_cast<std::uint8_t>(x),
+                             static_cast<std::uint8_t>(y), static_cast<std::uint8_t>(z)};
+        });
     return rc::gen::container<std::vector<Instruction>>(length, instruction);
   });
 }
@@ -47,20 +48,21 @@ auto any_program() {
 TEST(RandomPrograms, AnyPlanHoldsWhatItsScheduleSaysAndChangesNoByte) {
   int count = std::max(100, program_count() / 4);
   int differentiated = 0, near = 0, bounded = 0;
-  bool good = holds("a planned step holds the predicted peak to the byte, and gives the bytes of the plain one", 20251129, count, [&] {
-    auto program = *any_program();
-    auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
-    RC_LOG() << describe(program);
-    PlannedOutcome out = run_planned(program, seed);
-    if (!out.differentiates) return;
-    ++differentiated;
-    near += out.thought_peak >= out.predicted_peak;
-    bounded += !out.exact;
-    if (out.exact) RC_ASSERT(out.peak == out.predicted_peak);
-    RC_ASSERT(out.peak <= out.predicted_peak);
-    RC_ASSERT(out.gradients == out.expected);
-    RC_ASSERT(out.states == out.expected_states);
-  });
+  bool good = holds("a planned step holds the predicted peak to the byte, and gives the bytes of the plain one",
+                    20251129, count, [&] {
+                      auto program = *any_program();
+                      auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
+                      RC_LOG() << describe(program);
+                      PlannedOutcome out = run_planned(program, seed);
+                      if (!out.differentiates) return;
+                      ++differentiated;
+                      near += out.thought_peak >= out.predicted_peak;
+                      bounded += !out.exact;
+                      if (out.exact) RC_ASSERT(out.peak == out.predicted_peak);
+                      RC_ASSERT(out.peak <= out.predicted_peak);
+                      RC_ASSERT(out.gradients == out.expected);
+                      RC_ASSERT(out.states == out.expected_states);
+                    });
   EXPECT_TRUE(good);
   EXPECT_GT(differentiated, count / 2);
   EXPECT_GT(bounded, count / 20) << "hardly any program's rows follow from data";

@@ -7,10 +7,10 @@
 #include "ops/arithmetic.h"
 #include "ops/draws.h"
 #include "ops/reduce.h"
+#include "ops/row_state.h"
 #include "ops/rows.h"
 #include "ops/shape_ops.h"
 #include "ops/state.h"
-#include "ops/row_state.h"
 #include "ops/unary.h"
 #include "tests/support/lab.h"
 
@@ -21,7 +21,8 @@ using testing::Lab;
 
 class Replay : public ::testing::TestWithParam<Method> {};
 
-INSTANTIATE_TEST_SUITE_P(Methods, Replay, ::testing::Values(Method::retain, Method::whole, Method::region, Method::mixed),
+INSTANTIATE_TEST_SUITE_P(Methods, Replay,
+                         ::testing::Values(Method::retain, Method::whole, Method::region, Method::mixed),
                          [](const auto& info) { return to_string(info.param); });
 
 TEST_P(Replay, SeesTheStateThatTheForwardSaw) {

@@ -1,5 +1,6 @@
-// A disk that fails on request, for the real program: loaded before the C library (LD_PRELOAD), it counts the operations
-// that change anything below a folder and makes one of them fail, or ends the process there as a power cut would.
+// A disk that fails on request, for the real program: loaded before the C library (LD_PRELOAD), it counts the
+// operations that change anything below a folder and makes one of them fail, or ends the process there as a power cut
+// would.
 //
 //   FAILING_DISK_FOLDER  operations on paths below it count
 //   FAILING_DISK_LOG     a file that gets a line "NUMBER OPERATION PATH" for each
@@ -57,7 +58,8 @@ bool path_of(int descriptor, char (&path)[4096]) {
 void note(const char* operation, const char* path) {
   if (!settings().log) return;
   static auto* do_write = real<ssize_t(int, const void*, size_t)>("write");
-  static int out = real<int(const char*, int, ...)>("open")(settings().log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  static int out =
+      real<int(const char*, int, ...)>("open")(settings().log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   char line[4200];
   int length = std::snprintf(line, sizeof line, "%ld %s %s\n", settings().count, operation, path);
   [[maybe_unused]] ssize_t written = do_write(out, line, static_cast<size_t>(length));

@@ -33,14 +33,15 @@ class Lab {
   }
   Tensor state(const Shape& shape, std::vector<double> data) { return tensor(shape, std::move(data), Category::state); }
   Tensor indices(std::vector<double> data) {
-    Tensor t = make_tensor(memory.allocator(), memory.observer(), DType::i64, Shape{static_cast<std::int64_t>(data.size())},
-                           Category::data);
+    Tensor t = make_tensor(memory.allocator(), memory.observer(), DType::i64,
+                           Shape{static_cast<std::int64_t>(data.size())}, Category::data);
     t.assign_doubles(data);
     return t;
   }
 
   static std::vector<double> gradient(const LeafRef& leaf) {
-    if (leaf->grad_empty || !leaf->grad.defined()) return std::vector<double>(static_cast<std::size_t>(leaf->data.size()), 0.0);
+    if (leaf->grad_empty || !leaf->grad.defined())
+      return std::vector<double>(static_cast<std::size_t>(leaf->data.size()), 0.0);
     return leaf->grad.to_doubles();
   }
 

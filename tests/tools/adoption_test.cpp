@@ -49,7 +49,8 @@ recompute: {segments: blocks}
   /// Runs a script with the folder as its argument.
   Outcome script(const std::string& text, const std::string& arguments = "") const {
     std::ofstream(folder_ / "check.py") << text;
-    return run_shell("PYTHONDONTWRITEBYTECODE=1 " + python() + " " + path("check.py") + " " + shell_word(folder_.string()) + " " + arguments + " 2>&1");
+    return run_shell("PYTHONDONTWRITEBYTECODE=1 " + python() + " " + path("check.py") + " " +
+                     shell_word(folder_.string()) + " " + arguments + " 2>&1");
   }
 
   fs::path folder_;
@@ -65,7 +66,8 @@ TEST_F(Adoption, NumPyOpensAnExportedCheckpoint) {
   EXPECT_LT(fs::file_size(folder_ / "small.npz"), fs::file_size(folder_ / "run" / "checkpoint.npz"));
   Outcome again = reprise("export " + path("run") + "/checkpoint.safetensors --npz -o " + path("again.npz"));
   EXPECT_EQ(again.code, 0) << again.text;
-  EXPECT_EQ(run_shell("cmp " + path("again.npz") + " " + path("run/checkpoint.npz")).code, 0) << "the same bytes each time";
+  EXPECT_EQ(run_shell("cmp " + path("again.npz") + " " + path("run/checkpoint.npz")).code, 0)
+      << "the same bytes each time";
   if (!has(python() + " -c 'import numpy'")) GTEST_SKIP() << python() << " has no package numpy";
   Outcome read = script(R"(
 import json, struct, sys, zipfile
@@ -96,13 +98,14 @@ TEST_F(Adoption, ExportNamesMistakes) {
     std::string arguments, says;
     int code = 2;
   };
-  for (const Mistake& mistake : std::vector<Mistake>{
-           {path("run"), "--npz"},
-           {path("nothing") + " --npz", "does not exist"},
-           {path("empty") + " --npz", "has none yet"},
-           {path("tiny.yaml") + " --npz -o " + path("x"), "tiny.yaml"},
-           {path("run/checkpoint.safetensors") + " --npz -o " + path("run/checkpoint.safetensors"), "is the checkpoint"},
-           {path("run") + " --npz -o " + path("nowhere/x.npz"), "nowhere", 1}}) {
+  for (const Mistake& mistake :
+       std::vector<Mistake>{{path("run"), "--npz"},
+                            {path("nothing") + " --npz", "does not exist"},
+                            {path("empty") + " --npz", "has none yet"},
+                            {path("tiny.yaml") + " --npz -o " + path("x"), "tiny.yaml"},
+                            {path("run/checkpoint.safetensors") + " --npz -o " + path("run/checkpoint.safetensors"),
+                             "is the checkpoint"},
+                            {path("run") + " --npz -o " + path("nowhere/x.npz"), "nowhere", 1}}) {
     Outcome outcome = reprise("export " + mistake.arguments);
     EXPECT_EQ(outcome.code, mistake.code) << mistake.arguments << "\n" << outcome.text;
     EXPECT_PRED2(contains, outcome.text, mistake.says);
@@ -137,10 +140,12 @@ torch.save({k: torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(sh
                         shell_word(REPRISE_SOURCE_DIR "/tools"));
   ASSERT_EQ(made.code, 0) << made.text;
   std::string convert = python() + " -B " + shell_word(REPRISE_SOURCE_DIR "/tools/from_torch.py") + " ";
-  Outcome converted = run_shell(convert + path("weights.safetensors") + " " + path("like/checkpoint.safetensors") + " " + path("init.safetensors") + " 2>&1");
+  Outcome converted = run_shell(convert + path("weights.safetensors") + " " + path("like/checkpoint.safetensors") +
+                                " " + path("init.safetensors") + " 2>&1");
   ASSERT_EQ(converted.code, 0) << converted.text;
   if (fs::exists(folder_ / "weights.pt")) {  // PyTorch is there
-    Outcome saved = run_shell(convert + path("weights.pt") + " " + path("like/checkpoint.safetensors") + " " + path("pt.safetensors") + " 2>&1");
+    Outcome saved = run_shell(convert + path("weights.pt") + " " + path("like/checkpoint.safetensors") + " " +
+                              path("pt.safetensors") + " 2>&1");
     EXPECT_EQ(saved.code, 0) << saved.text;
     EXPECT_EQ(run_shell("cmp " + path("pt.safetensors") + " " + path("init.safetensors")).code, 0);
   }
@@ -160,7 +165,8 @@ for name in ('backbone.stem.weight', 'key.backbone.stem.weight', 'backbone.layer
                         shell_word(REPRISE_SOURCE_DIR "/tools"));
   EXPECT_EQ(kept.code, 0) << kept.text;
   EXPECT_EQ(train("wide", "model.encoder.widths=[8,8] train.max_steps=1").code, 0);
-  Outcome wrong = run_shell(convert + path("weights.safetensors") + " " + path("wide/checkpoint.safetensors") + " " + path("z") + " 2>&1");
+  Outcome wrong = run_shell(convert + path("weights.safetensors") + " " + path("wide/checkpoint.safetensors") + " " +
+                            path("z") + " 2>&1");
   EXPECT_EQ(wrong.code, 1);
   EXPECT_PRED2(contains, wrong.text, "error: expected backbone.");
 }
@@ -169,17 +175,22 @@ TEST_F(Adoption, AnEncoderThatPyTorchTrainedIsAsGoodHere) {
   if (!has(python() + " -c 'import torch, numpy'")) GTEST_SKIP() << python() << " has no packages torch and numpy";
   Dataset images = make_synthetic({.seed = 1, .train = 600, .test = 400});
   auto write = [&](const std::string& name, const std::vector<std::uint8_t>& records) {
-    std::ofstream(folder_ / name, std::ios::binary).write(reinterpret_cast<const char*>(records.data()), static_cast<std::streamsize>(records.size()));
+    std::ofstream(folder_ / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(records.data()), static_cast<std::streamsize>(records.size()));
   };
   write("train.bin", images.train.records);
   write("test.bin", images.test.records);
   std::string source = shell_word(REPRISE_SOURCE_DIR "/tests/models/parity/train_classifier.py");
-  Outcome peer = run_shell(python() + " " + source + " " + shell_word(folder_.string()) + " " + path("weights.pt") + " 2>&1");
+  Outcome peer =
+      run_shell(python() + " " + source + " " + shell_word(folder_.string()) + " " + path("weights.pt") + " 2>&1");
   ASSERT_EQ(peer.code, 0) << peer.text;
-  std::string classify = "train --quiet model.type=classifier model.encoder.preset=small train.epochs=0 threads=1 data.path=" + shell_word(folder_.string());
+  std::string classify =
+      "train --quiet model.type=classifier model.encoder.preset=small train.epochs=0 threads=1 data.path=" +
+      shell_word(folder_.string());
   ASSERT_EQ(reprise(classify + " run.dir=" + path("like")).code, 0);
-  Outcome converted = run_shell(python() + " " + shell_word(REPRISE_SOURCE_DIR "/tools/from_torch.py") + " " + path("weights.pt") + " " +
-                                path("like/checkpoint.safetensors") + " " + path("init.safetensors") + " 2>&1");
+  Outcome converted =
+      run_shell(python() + " " + shell_word(REPRISE_SOURCE_DIR "/tools/from_torch.py") + " " + path("weights.pt") +
+                " " + path("like/checkpoint.safetensors") + " " + path("init.safetensors") + " 2>&1");
   ASSERT_EQ(converted.code, 0) << converted.text;
   Outcome ours = reprise(classify + " run.dir=" + path("run") + " model.init=" + path("init.safetensors"));
   ASSERT_EQ(ours.code, 0) << ours.text;
@@ -205,7 +216,8 @@ TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
   fs::remove(folder_ / "c" / "summary.json");
   Outcome three = reprise("compare --rows 2 " + path("a") + " " + path("b") + " " + path("c"));
   EXPECT_EQ(three.code, 0) << three.text;
-  for (const char* part : {"train.lr ", "  step 2 ", "  step 6 ", "peak memory"}) EXPECT_PRED2(contains, three.text, std::string(part));
+  for (const char* part : {"train.lr ", "  step 2 ", "  step 6 ", "peak memory"})
+    EXPECT_PRED2(contains, three.text, std::string(part));
   EXPECT_FALSE(contains(three.text, "step 8")) << "only steps that all runs have";
   auto json = nlohmann::json::parse(reprise("compare --json " + path("a") + " " + path("b")).text);
   EXPECT_EQ(json["differing_keys"], nlohmann::json({"recompute.method"}));
@@ -218,8 +230,8 @@ TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
 TEST_F(Adoption, ATableEndsTheTraining) {
   Outcome outcome = reprise("train " + path("tiny.yaml") + " run.dir=" + path("run"));
   EXPECT_EQ(outcome.code, 0);
-  for (const char* part : {"steps                  8\n", "loss of the last step  ", "images per second      ", "peak memory            ",
-                           "recomputation          retain\n", "summary.json"}) {
+  for (const char* part : {"steps                  8\n", "loss of the last step  ", "images per second      ",
+                           "peak memory            ", "recomputation          retain\n", "summary.json"}) {
     EXPECT_PRED2(contains, outcome.text, std::string(part));
   }
 }
@@ -227,7 +239,8 @@ TEST_F(Adoption, ATableEndsTheTraining) {
 TEST_F(Adoption, DoctorSaysWhatAReportNeeds) {
   Outcome text = reprise("doctor");
   EXPECT_EQ(text.code, 0) << text.text;
-  for (const char* part : {"compiler", "flags", "oneDNN", "instruction sets", "available", "huge pages", "small: 32x32x3", "toolkit", "notes"}) {
+  for (const char* part : {"compiler", "flags", "oneDNN", "instruction sets", "available", "huge pages",
+                           "small: 32x32x3", "toolkit", "notes"}) {
     EXPECT_PRED2(contains, text.text, std::string(part));
   }
   Outcome json = reprise("doctor --json", "2>/dev/null");
@@ -241,14 +254,17 @@ TEST_F(Adoption, ShellsTakeTheirCompletionScripts) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     Outcome script = reprise(std::string("completion ") + shell);
     EXPECT_EQ(script.code, 0);
-    for (const char* part : {"train", "completion", "resume", "recompute.method="}) EXPECT_PRED2(contains, script.text, std::string(part));
+    for (const char* part : {"train", "completion", "resume", "recompute.method="})
+      EXPECT_PRED2(contains, script.text, std::string(part));
     std::ofstream(folder_ / shell) << script.text;
-    if (has(std::string("command -v ") + shell)) EXPECT_EQ(run_shell(std::string(shell) + " -n " + path(shell) + " 2>&1").text, "") << shell;
+    if (has(std::string("command -v ") + shell))
+      EXPECT_EQ(run_shell(std::string(shell) + " -n " + path(shell) + " 2>&1").text, "") << shell;
   }
   // What bash would offer after "reprise WORDS... PREFIX".
   auto offered = [&](const std::string& words, const std::string& prefix, int count) {
-    return run_shell("cd " + shell_word(folder_.string()) + " && bash -c 'source ./bash; COMP_WORDS=(reprise " + words + " " + prefix + "); COMP_CWORD=" +
-                     std::to_string(count) + "; compopt() { :; }; _reprise reprise \"" + prefix + "\"; echo \"${COMPREPLY[@]}\"' 2>&1")
+    return run_shell("cd " + shell_word(folder_.string()) + " && bash -c 'source ./bash; COMP_WORDS=(reprise " + words +
+                     " " + prefix + "); COMP_CWORD=" + std::to_string(count) +
+                     "; compopt() { :; }; _reprise reprise \"" + prefix + "\"; echo \"${COMPREPLY[@]}\"' 2>&1")
         .text;
   };
   EXPECT_EQ(offered("", "tr", 1), "train\n");

@@ -1,5 +1,5 @@
-// `reprise cohort`: a small committed cohort is read and counted; files and records that are not what they should be are
-// refused with their place; the Python side's own checks run where Python has NumPy.
+// `reprise cohort`: a small committed cohort is read and counted; files and records that are not what they should be
+// are refused with their place; the Python side's own checks run where Python has NumPy.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

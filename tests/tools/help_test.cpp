@@ -71,13 +71,15 @@ class Workshop {
                    {{"cifar-100-binary/train.bin", train}, {"cifar-100-binary/test.bin", record}});
     for (const char* method : {"retain", "region"}) {
       EXPECT_EQ(run(std::string("reprise train configs/cifar100_dense_queue.yaml --quiet recompute.method=") + method +
-                    " run.dir=runs/" + method).code, 0);
+                    " run.dir=runs/" + method)
+                    .code,
+                0);
     }
   }
   Outcome run(const std::string& command) const {
     const std::string root = folder_.path().string();
-    return run_shell("cd " + shell_word(root) + " && HOME=" + shell_word(root + "/home") + " PATH=" + shell_word(root + "/bin") +
-                     ":$PATH timeout 300 sh -c " + "\"" + quoted(command) + "\" 2>&1");
+    return run_shell("cd " + shell_word(root) + " && HOME=" + shell_word(root + "/home") + " PATH=" +
+                     shell_word(root + "/bin") + ":$PATH timeout 300 sh -c " + "\"" + quoted(command) + "\" 2>&1");
   }
 
  private:
@@ -97,7 +99,8 @@ bool is_left_out(const std::string& verb, const std::string& example) {
   return verb == "bench" || verb == "study" || verb == "report" || contains(example, "configs/studies");
 }
 
-/// Whether nothing but the finite differences differs: kinks of a network as tiny as the one here may lie within a step.
+/// Whether nothing but the finite differences differs: kinks of a network as tiny as the one here may lie within a
+/// step.
 bool only_finite_differences(const std::string& text) {
   std::size_t first = text.find("DIFFERS"), row = text.find("\nfinite differences");
   return first != std::string::npos && row != std::string::npos && first > row;
@@ -106,7 +109,8 @@ bool only_finite_differences(const std::string& text) {
 /// Verbs whose examples make what those of others need come first.
 std::vector<Verb> in_order() {
   std::vector<Verb> first, rest;
-  for (Verb& verb : all_verbs()) (verb.name == "train" || verb.name == "plan" ? first : rest).push_back(std::move(verb));
+  for (Verb& verb : all_verbs())
+    (verb.name == "train" || verb.name == "plan" ? first : rest).push_back(std::move(verb));
   first.insert(first.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
   return first;
 }

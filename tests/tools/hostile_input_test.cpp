@@ -1,6 +1,6 @@
-// Paths that a careful program must survive: folders, pipes and devices where files belong, files without end, files that
-// may not be read, deep nesting, archives that reach outside, a folder in use. Each is refused as a mistake with the path
-// and the reason, soon and in little memory, and nothing is written where nothing belongs.
+// Paths that a careful program must survive: folders, pipes and devices where files belong, files without end, files
+// that may not be read, deep nesting, archives that reach outside, a folder in use. Each is refused as a mistake with
+// the path and the reason, soon and in little memory, and nothing is written where nothing belongs.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -75,8 +75,8 @@ class HostileInput : public ::testing::Test {
   std::string word(const std::string& name) const { return shell_word((folder_ / name).string()); }
   /// Paths that are no files, or no files of a sensible size.
   std::vector<std::string> odd_paths() const {
-    std::vector<std::string> all = {(folder_ / "pipe").string(), (folder_ / "dir").string(), (folder_ / "loop").string(),
-                                    "/dev/zero"};
+    std::vector<std::string> all = {(folder_ / "pipe").string(), (folder_ / "dir").string(),
+                                    (folder_ / "loop").string(), "/dev/zero"};
     if (huge_) all.push_back((folder_ / "huge").string());
     return all;
   }
@@ -191,8 +191,8 @@ TEST_F(HostileInput, FilesThatMayNotBeRead) {
   }
   expect_mistake(train((folder_ / "closed.yaml").string()), {"closed.yaml: Permission denied"}, as_other);
   expect_mistake(train((folder_ / "tiny.yaml").string(), "data.path=" + word("data")), {"train.bin"}, as_other);
-  expect_mistake("contract --diff " + word("closed.yaml") + " " + word("closed.yaml"), {"closed.yaml: Permission denied"},
-                 as_other);
+  expect_mistake("contract --diff " + word("closed.yaml") + " " + word("closed.yaml"),
+                 {"closed.yaml: Permission denied"}, as_other);
   fs::permissions(folder_ / "data", fs::perms::none);
   expect_mistake(train((folder_ / "tiny.yaml").string(), "data.path=" + word("data")), {"data"}, as_other);
   fs::permissions(folder_ / "data", fs::perms::all);
@@ -220,9 +220,10 @@ TEST_F(HostileInput, AnArchiveThatReachesOutsideWritesNothing) {
     return all;
   };
   std::vector<std::string> before = listing();
-  Measured m = measure("cd " + word("here/below") + " && " + program_word() + " " +
-                           train((folder_ / "tiny.yaml").string(), "data.path=../evil.tar.gz train.batch=2 data.limit=2"),
-                       folder_ / "output");
+  Measured m =
+      measure("cd " + word("here/below") + " && " + program_word() + " " +
+                  train((folder_ / "tiny.yaml").string(), "data.path=../evil.tar.gz train.batch=2 data.limit=2"),
+              folder_ / "output");
   EXPECT_EQ(m.outcome.code, 0) << m.outcome.text;
   EXPECT_EQ(listing(), before);
   EXPECT_FALSE(fs::exists(outside));
@@ -257,12 +258,13 @@ TEST_F(HostileInput, ASecondProcessOnARunFolderIsRefused) {
   std::string endless = kConfig;
   endless.replace(endless.find("max_steps: 1"), 12, "max_steps: 0, log_every: 1");
   test::write_text(folder_ / "long.yaml", endless);
-  std::string script = program_word() + " train " + word("long.yaml") + " --quiet train.epochs=1000000 run.dir=" + word("busy") +
-                       " & first=$!\n" + "while ! [ -s " + word("busy/metrics.jsonl") + " ]; do sleep 0.05; done\n" +  //
-                       program_word() + " train --resume " + word("busy") + " 2>&1; echo resume $? of $first\n" +      //
-                       program_word() + " train " + word("tiny.yaml") + " run.dir=" + word("busy") + " 2>&1; echo train $?\n" +
-                       "kill -TERM $first; wait $first; echo first $?\n" +  //
-                       program_word() + " train --resume " + word("busy") + " --quiet train.epochs=1 2>&1; echo again $?\n";
+  std::string script =
+      program_word() + " train " + word("long.yaml") + " --quiet train.epochs=1000000 run.dir=" + word("busy") +
+      " & first=$!\n" + "while ! [ -s " + word("busy/metrics.jsonl") + " ]; do sleep 0.05; done\n" +  //
+      program_word() + " train --resume " + word("busy") + " 2>&1; echo resume $? of $first\n" +      //
+      program_word() + " train " + word("tiny.yaml") + " run.dir=" + word("busy") + " 2>&1; echo train $?\n" +
+      "kill -TERM $first; wait $first; echo first $?\n" +  //
+      program_word() + " train --resume " + word("busy") + " --quiet train.epochs=1 2>&1; echo again $?\n";
   test::write_text(folder_ / "script.sh", script);
   Outcome all = run_shell("timeout 120 sh " + word("script.sh") + " 2>&1");
   EXPECT_PRED2(contains, all.text, "resume 2 of ");

@@ -79,8 +79,9 @@ TEST_F(Package, AConsumerWithItsOwnOpAndModelBuildsTrainsAndIsChecked) {
 TEST_F(Package, PkgConfigFindsItAndTheInstalledProgramRuns) {
   EXPECT_PRED2(contains, run(path("package/bin/reprise") + " --version"), "reprise ");
   if (run_shell("pkg-config --version").code != 0) GTEST_SKIP() << "pkg-config is not installed";
-  std::ofstream(folder_ / "main.cpp") << "#include \"tools/cli/program.h\"\n"
-                                         "int main(int argc, char** argv) { return reprise::run_program(argc, argv); }\n";
+  std::ofstream(folder_ / "main.cpp")
+      << "#include \"tools/cli/program.h\"\n"
+         "int main(int argc, char** argv) { return reprise::run_program(argc, argv); }\n";
   std::string config = "PKG_CONFIG_PATH=" + path("package/lib/pkgconfig") + " pkg-config";
   run("c++ $(" + config + " --cflags reprise) " + path("main.cpp") + " -o " + path("own") + " $(" + config +
       " --libs reprise)");

@@ -69,14 +69,18 @@ class PlanVerb : public ::testing::Test {
 TEST_F(PlanVerb, ATableATimeAndAFileThatTrainingGoesBy) {
   Outcome made = plan("memory.budget=3MiB" + profile() + "-o " + path("plan.json"));
   ASSERT_EQ(made.code, 0) << made.text;
-  for (const char* part : {"segment", "layer1.0", "head", "plan joint: ", "lower bound", "gap", "planned in", "written to"}) {
+  for (const char* part :
+       {"segment", "layer1.0", "head", "plan joint: ", "lower bound", "gap", "planned in", "written to"}) {
     EXPECT_PRED2(contains, made.text, std::string(part));
   }
   auto json = nlohmann::json::parse(text_of(path("plan.json")));
   std::int64_t peak = json["predicted_peak"];
   EXPECT_EQ(json["method"], "joint");
   EXPECT_LE(peak, 3 << 20);
-  ASSERT_EQ(reprise("train " + path("tiny.yaml") + " train.max_steps=3 run.dir=" + path("run") + " recompute.plan=" + path("plan.json")).code, 0);
+  ASSERT_EQ(reprise("train " + path("tiny.yaml") + " train.max_steps=3 run.dir=" + path("run") +
+                    " recompute.plan=" + path("plan.json"))
+                .code,
+            0);
   EXPECT_EQ(nlohmann::json::parse(text_of(path("run") + "/summary.json"))["memory"]["peak_bytes"], peak);
 }
 
@@ -92,7 +96,8 @@ TEST_F(PlanVerb, TheSmallestBudgetThatIsNamedIsOneByteAboveWhatFails) {
   Outcome below = plan("memory.budget=" + std::to_string(bytes - 1) + profile());
   EXPECT_EQ(below.code, 2) << below.text;
   EXPECT_EQ(number_after(below.text, "smallest feasible budget is "), bytes);
-  Outcome trained = reprise("train " + path("tiny.yaml") + " recompute.method=joint run.dir=" + path("run") + " memory.budget=" + std::to_string(bytes - 1));
+  Outcome trained = reprise("train " + path("tiny.yaml") + " recompute.method=joint run.dir=" + path("run") +
+                            " memory.budget=" + std::to_string(bytes - 1));
   EXPECT_EQ(trained.code, 2);
   EXPECT_PRED2(contains, trained.text, "smallest feasible budget");
   Outcome narrow = plan("recompute.method=retain memory.budget=" + std::to_string(bytes) + profile());
@@ -103,7 +108,8 @@ TEST_F(PlanVerb, TheSmallestBudgetThatIsNamedIsOneByteAboveWhatFails) {
 TEST_F(PlanVerb, AllMethodsSideBySide) {
   Outcome all = plan("--all memory.budget=" + std::to_string(smallest()) + profile());
   EXPECT_EQ(all.code, 0);
-  for (const char* part : {"retain+whole", "retain+region", "whole+region", "joint", "needs "}) EXPECT_PRED2(contains, all.text, std::string(part));
+  for (const char* part : {"retain+whole", "retain+region", "whole+region", "joint", "needs "})
+    EXPECT_PRED2(contains, all.text, std::string(part));
   Outcome none = plan("--all memory.budget=10KiB" + profile());
   EXPECT_EQ(none.code, 2) << none.text;
   EXPECT_PRED2(contains, none.text, "joint ");
@@ -116,21 +122,21 @@ TEST_F(PlanVerb, MistakesAreNamedBeforeAnythingIsMeasured) {
     const char* says;
   };
   std::ofstream(path("no.json")) << "{}";
-  for (const Mistake& mistake : std::vector<Mistake>{
-           {"recompute.method=best", 2, "expects one of retain"},
-           {"recompute.method=unchecked", 2, "negative control"},
-           {"memory.budget=3Mi", 2, "number of bytes"},
-           {"memory.budget=0", 2, "expected room"},
-           {"recompute.plan=x.json", 2, "expected no stored plan"},
-           {"'recompute.options={head: retain}'", 2, "expected no options"},
-           {"recompute.profile=" + path("no.json"), 2, "reprise-profile/1"},
-           {"recompute.profile=/nonexistent.json", 2, "cannot open /nonexistent.json"},
-           {"--frontier", 2, "-o DIR"},
-           {"--frontier --all -o x", 2, "got both"},
-           {"--all -o x.json", 2, "expected one plan"},
-           {"--measure", 2, "--frontier"},
-           {"-o /nonexistent/plan.json", 1, "there is no folder /nonexistent"},
-           {"--profile-out /nonexistent/profile.json", 1, "there is no folder /nonexistent"}}) {
+  for (const Mistake& mistake :
+       std::vector<Mistake>{{"recompute.method=best", 2, "expects one of retain"},
+                            {"recompute.method=unchecked", 2, "negative control"},
+                            {"memory.budget=3Mi", 2, "number of bytes"},
+                            {"memory.budget=0", 2, "expected room"},
+                            {"recompute.plan=x.json", 2, "expected no stored plan"},
+                            {"'recompute.options={head: retain}'", 2, "expected no options"},
+                            {"recompute.profile=" + path("no.json"), 2, "reprise-profile/1"},
+                            {"recompute.profile=/nonexistent.json", 2, "cannot open /nonexistent.json"},
+                            {"--frontier", 2, "-o DIR"},
+                            {"--frontier --all -o x", 2, "got both"},
+                            {"--all -o x.json", 2, "expected one plan"},
+                            {"--measure", 2, "--frontier"},
+                            {"-o /nonexistent/plan.json", 1, "there is no folder /nonexistent"},
+                            {"--profile-out /nonexistent/profile.json", 1, "there is no folder /nonexistent"}}) {
     Outcome outcome = plan(mistake.arguments);
     EXPECT_EQ(outcome.code, mistake.code) << mistake.arguments << "\n" << outcome.text;
     EXPECT_PRED2(contains, outcome.text, std::string(mistake.says));
@@ -143,7 +149,8 @@ TEST_F(PlanVerb, MistakesAreNamedBeforeAnythingIsMeasured) {
 }
 
 TEST_F(PlanVerb, CanBeInterruptedWhileItProfiles) {
-  std::vector<std::string> arguments = {"plan", path("tiny.yaml"), "recompute.profile_steps=1000000", "-o", path("plan.json")};
+  std::vector<std::string> arguments = {"plan", path("tiny.yaml"), "recompute.profile_steps=1000000", "-o",
+                                        path("plan.json")};
   Child child = run_program(arguments, 1.0, SIGINT);
   EXPECT_EQ(child.code, 130);
   EXPECT_FALSE(fs::exists(path("plan.json")));
@@ -156,7 +163,8 @@ TEST_F(PlanVerb, TheFrontierIsAFolderOfTablesAndPictures) {
   std::getline(table, head);
   EXPECT_TRUE(head.starts_with("granularity,method,budget_bytes,")) << head;
   std::set<std::string> methods;
-  while (std::getline(table, line)) methods.insert(line.substr(line.find(',') + 1, line.find(',', line.find(',') + 1) - line.find(',') - 1));
+  while (std::getline(table, line))
+    methods.insert(line.substr(line.find(',') + 1, line.find(',', line.find(',') + 1) - line.find(',') - 1));
   EXPECT_EQ(methods.size(), 7u);
   EXPECT_PRED2(contains, text_of(path("frontier") + "/frontier.svg"), "<svg");
 }
@@ -165,13 +173,16 @@ TEST_F(PlanVerb, ExplainDrawsAStepWhoseMeasuredChangesAreThePredictedOnes) {
   ASSERT_EQ(plan("memory.budget=3MiB -o " + path("plan.json") + profile()).code, 0);
   Outcome text = explain("--plan " + path("plan.json") + " -o " + path("memory.svg"));
   EXPECT_EQ(text.code, 0) << text.text;
-  for (const char* part : {"Predicted and measured are equal, event by event", "Binding (within 1 % of the peak): backward of", "owes"}) {
+  for (const char* part :
+       {"Predicted and measured are equal, event by event", "Binding (within 1 % of the peak): backward of", "owes"}) {
     EXPECT_PRED2(contains, text.text, std::string(part));
   }
   std::string svg = text_of(path("memory.svg"));
-  for (const char* part : {"predicted", "measured", "activations", "binding: "}) EXPECT_PRED2(contains, svg, std::string(part));
+  for (const char* part : {"predicted", "measured", "activations", "binding: "})
+    EXPECT_PRED2(contains, svg, std::string(part));
   for (const char* more : {"", "train.accumulate=2 model.losses=2 model.queue.layout=shift"}) {
-    Outcome json = reprise("explain " + path("tiny.yaml") + " recompute.method=joint memory.budget=3MiB --json " + more, "2>/dev/null");
+    Outcome json = reprise("explain " + path("tiny.yaml") + " recompute.method=joint memory.budget=3MiB --json " + more,
+                           "2>/dev/null");
     ASSERT_EQ(json.code, 0) << json.text;
     auto read = nlohmann::json::parse(json.text);
     EXPECT_EQ(read["memory"]["equal"], true);

@@ -16,7 +16,8 @@ Config study_file() {
 name: a
 workloads: {w: w.yaml}
 targets: {workload: w}
-)", "study.yaml", {}, study_schema());
+)",
+                      "study.yaml", {}, study_schema());
 }
 
 struct Made {
@@ -30,10 +31,24 @@ std::vector<Record> records_of(const std::vector<Made>& all) {
   std::string text;
   std::int64_t order = 0;
   for (const Made& made : all) {
-    Json json = {{"schema", kSchema}, {"study", "a"}, {"kind", "process"}, {"id", fmt::format("p{}", order)}, {"status", made.status},
-                 {"error", made.status == "ok" ? Json() : Json("why")}, {"order", order}, {"block", made.block}, {"started", ""}, {"elapsed_s", 1},
-                 {"load", Json::object()}, {"versions", Json::object()}, {"threads", 1}, {"workload", "w"}, {"budget", made.budget},
-                 {"budget_bytes", 1000}, {"granularity", "segment"}, {"method", made.method}};
+    Json json = {{"schema", kSchema},
+                 {"study", "a"},
+                 {"kind", "process"},
+                 {"id", fmt::format("p{}", order)},
+                 {"status", made.status},
+                 {"error", made.status == "ok" ? Json() : Json("why")},
+                 {"order", order},
+                 {"block", made.block},
+                 {"started", ""},
+                 {"elapsed_s", 1},
+                 {"load", Json::object()},
+                 {"versions", Json::object()},
+                 {"threads", 1},
+                 {"workload", "w"},
+                 {"budget", made.budget},
+                 {"budget_bytes", 1000},
+                 {"granularity", "segment"},
+                 {"method", made.method}};
     ++order;
     if (made.status == "ok") {
       json["wall_s"] = {made.wall * 3, made.wall, made.wall * 0.9};  // the median is what counts
@@ -49,10 +64,15 @@ std::vector<Record> records_of(const std::vector<Made>& all) {
 }
 
 TEST(StudyAnalysis, RatiosTargetsAndPeaksByHand) {
-  Analysis analysis = analyse_sparse_write(study_file(), records_of({{"both", "retain+whole", 0, 1.0}, {"both", "joint", 0, 0.5}, {"both", "joint", 1, 1.0},
-                                                                     {"both", "retain+whole", 1, 2.0}, {"both", "joint", 2, 7.0},
-                                                                     {"tight", "region", 0, 1.0}, {"tight", "joint", 0, 0.96},
-                                                                     {"tight", "retain+whole", 0, 0, "infeasible"}, {"tight", "region", 1, 0, "failed"}}));
+  Analysis analysis = analyse_sparse_write(study_file(), records_of({{"both", "retain+whole", 0, 1.0},
+                                                                     {"both", "joint", 0, 0.5},
+                                                                     {"both", "joint", 1, 1.0},
+                                                                     {"both", "retain+whole", 1, 2.0},
+                                                                     {"both", "joint", 2, 7.0},
+                                                                     {"tight", "region", 0, 1.0},
+                                                                     {"tight", "joint", 0, 0.96},
+                                                                     {"tight", "retain+whole", 0, 0, "infeasible"},
+                                                                     {"tight", "region", 1, 0, "failed"}}));
   EXPECT_EQ(analysis.wrong, "");
   const Json& summary = analysis.summary;
   EXPECT_EQ(summary["records"]["process"]["ok"], 7);
@@ -77,7 +97,10 @@ TEST(StudyAnalysis, RatiosTargetsAndPeaksByHand) {
 }
 
 TEST(StudyAnalysis, BytesThatDifferBetweenMethodsAreWrongWhateverTheRatios) {
-  Analysis analysis = analyse_sparse_write(study_file(), records_of({{"both", "region", 0, 1.0}, {"both", "joint", 0, 0.5, "ok", "fedcba9876543210"}, {"tight", "region", 0, 1.0}}));
+  Analysis analysis =
+      analyse_sparse_write(study_file(), records_of({{"both", "region", 0, 1.0},
+                                                     {"both", "joint", 0, 0.5, "ok", "fedcba9876543210"},
+                                                     {"tight", "region", 0, 1.0}}));
   EXPECT_PRED2(contains, analysis.wrong, "the gradients of p1 (line 2) differ from those of p0 (line 1)");
   EXPECT_EQ(analysis.summary["hashes"]["w"]["equal"], false);
   EXPECT_EQ(analysis.summary["hashes"]["w"]["differing"], Json({"p1"}));

@@ -23,11 +23,30 @@ using reprise::testing::contains;
 using reprise::testing::user_error;
 
 Json record(const std::string& id) {
-  return {{"schema", kSchema}, {"study", "a"}, {"kind", "process"}, {"id", id}, {"status", "ok"}, {"error", nullptr},
-          {"order", 0}, {"block", 0}, {"started", "2020-01-01T00:00:00Z"}, {"elapsed_s", 1.5}, {"load", Json::object()},
-          {"versions", Json::object()}, {"threads", 1}, {"workload", "w"}, {"budget", "both"}, {"budget_bytes", 5}, {"granularity", "segment"},
-          {"method", "joint"}, {"wall_s", {0.5}}, {"cpu_s", {1.0}}, {"predicted_s", 0.5}, {"predicted_peak_bytes", 4},
-          {"measured_peak_bytes", 4}, {"hash", Json::object()}};
+  return {{"schema", kSchema},
+          {"study", "a"},
+          {"kind", "process"},
+          {"id", id},
+          {"status", "ok"},
+          {"error", nullptr},
+          {"order", 0},
+          {"block", 0},
+          {"started", "2020-01-01T00:00:00Z"},
+          {"elapsed_s", 1.5},
+          {"load", Json::object()},
+          {"versions", Json::object()},
+          {"threads", 1},
+          {"workload", "w"},
+          {"budget", "both"},
+          {"budget_bytes", 5},
+          {"granularity", "segment"},
+          {"method", "joint"},
+          {"wall_s", {0.5}},
+          {"cpu_s", {1.0}},
+          {"predicted_s", 0.5},
+          {"predicted_peak_bytes", 4},
+          {"measured_peak_bytes", 4},
+          {"hash", Json::object()}};
 }
 
 /// A valid line, then one changed as `change` says.
@@ -43,17 +62,17 @@ TEST(StudyRecords, WhatIsNoRecordIsRefusedWithItsLine) {
     std::function<void(Json&)> change;
     const char* says;
   };
-  for (const Case& wrong : std::vector<Case>{
-           {[](Json& r) { r["study"] = "b"; }, "a record of the study 'a', got one of 'b'"},
-           {[](Json& r) { r["schema"] = "reprise-study/2"; }, "schema reprise-study/1"},
-           {[](Json& r) { r["kind"] = "guess"; }, "a known kind, got 'guess'"},
-           {[](Json& r) { r["status"] = "fine"; }, "ok, failed or infeasible, got 'fine'"},
-           {[](Json& r) { r["id"] = "one"; }, "'one' again, which line 1 has"},
-           {[](Json& r) { r.erase("wall_s"); }, "the field 'wall_s'"},
-           {[](Json& r) { r["wall_s"] = "fast"; }, "'wall_s' to be a list of numbers"},
-           {[](Json& r) { r["wall_s"] = Json::array(); }, "not empty"},
-           {[](Json& r) { r["block"] = 0.5; }, "'block' to be a whole number"},
-           {[](Json& r) { r.erase("order"); }, "the field 'order'"}}) {
+  for (const Case& wrong :
+       std::vector<Case>{{[](Json& r) { r["study"] = "b"; }, "a record of the study 'a', got one of 'b'"},
+                         {[](Json& r) { r["schema"] = "reprise-study/2"; }, "schema reprise-study/1"},
+                         {[](Json& r) { r["kind"] = "guess"; }, "a known kind, got 'guess'"},
+                         {[](Json& r) { r["status"] = "fine"; }, "ok, failed or infeasible, got 'fine'"},
+                         {[](Json& r) { r["id"] = "one"; }, "'one' again, which line 1 has"},
+                         {[](Json& r) { r.erase("wall_s"); }, "the field 'wall_s'"},
+                         {[](Json& r) { r["wall_s"] = "fast"; }, "'wall_s' to be a list of numbers"},
+                         {[](Json& r) { r["wall_s"] = Json::array(); }, "not empty"},
+                         {[](Json& r) { r["block"] = 0.5; }, "'block' to be a whole number"},
+                         {[](Json& r) { r.erase("order"); }, "the field 'order'"}}) {
     std::string message = refusal(wrong.change);
     EXPECT_TRUE(message.starts_with("r.jsonl:2: expected ")) << message;
     EXPECT_PRED2(contains, message, std::string(wrong.says));

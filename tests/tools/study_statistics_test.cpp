@@ -55,7 +55,8 @@ TEST(StudyStatistics, TheLogTIntervalByHand) {
 
 TEST(StudyStatistics, TheBootstrapIsSeededAndEqualRatiosGiveAPoint) {
   std::vector<double> ratios = {0.81, 0.79, 0.84, 0.80, 0.77, 0.83, 0.80, 0.90};
-  Interval first = bootstrap_interval(ratios, 7), again = bootstrap_interval(ratios, 7), other = bootstrap_interval(ratios, 8);
+  Interval first = bootstrap_interval(ratios, 7), again = bootstrap_interval(ratios, 7),
+           other = bootstrap_interval(ratios, 8);
   EXPECT_EQ(first.low, again.low);
   EXPECT_EQ(first.high, again.high);
   EXPECT_NE(first.low, other.low);
@@ -99,8 +100,8 @@ TEST(StudyStatistics, IntervalsCoverTheTruthAboutAsOftenAsTheySay) {
     bootstrap += a.low <= 0.8 && 0.8 <= a.high;
     log_t += b.low <= 0.8 && 0.8 <= b.high;
   }
-  // At n = 15 the percentile bootstrap is known to be somewhat short: about 95 % where it says 97.5 %. The log-t interval is
-  // exact here; three standard errors of 400 samples are 2.3 %.
+  // At n = 15 the percentile bootstrap is known to be somewhat short: about 95 % where it says 97.5 %. The log-t
+  // interval is exact here; three standard errors of 400 samples are 2.3 %.
   EXPECT_GE(bootstrap, static_cast<int>(0.92 * kSamples));
   EXPECT_LE(bootstrap, static_cast<int>(0.99 * kSamples));
   EXPECT_GE(log_t, static_cast<int>(0.952 * kSamples));

@@ -1,5 +1,5 @@
-// `reprise study` as a person and a script meet it: a miniature study is killed, stopped and resumed; what is not its own is
-// refused.
+// `reprise study` as a person and a script meet it: a miniature study is killed, stopped and resumed; what is not its
+// own is refused.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,7 +71,8 @@ class StudyVerb : public ::testing::Test {
     if (child == 0) {
       std::freopen("/dev/null", "w", stdout);
       std::freopen("/dev/null", "w", stderr);
-      ::execl(REPRISE_BINARY, REPRISE_BINARY, "study", small.c_str(), "-o", output.c_str(), "processes.budgets=3", nullptr);
+      ::execl(REPRISE_BINARY, REPRISE_BINARY, "study", small.c_str(), "-o", output.c_str(), "processes.budgets=3",
+              nullptr);
       ::_exit(127);
     }
     int status = 0;
@@ -153,7 +154,8 @@ TEST_F(StudyVerb, CorruptedAndForeignRecordsAreRefusedWithTheirLine) {
 TEST_F(StudyVerb, AnotherWorkloadOrOtherKeysAreRefused) {
   Outcome changed = study("a", "overrides.row_memory=train.batch=32");
   EXPECT_EQ(changed.code, 2);
-  for (const char* part : {"sparse_write_small.yaml:", "workload row_memory", "its configuration has the fingerprint", "and its step has the trace"}) {
+  for (const char* part : {"sparse_write_small.yaml:", "workload row_memory", "its configuration has the fingerprint",
+                           "and its step has the trace"}) {
     EXPECT_PRED2(contains, changed.text, std::string(part));
   }
   EXPECT_EQ(study("a", "'~fingerprints.trace'").code, 2);
@@ -171,16 +173,17 @@ TEST_F(StudyVerb, MistakesInTheFileAreNamedWithTheirPlace) {
     std::string arguments;
     const char* says;
   };
-  for (const Mistake& mistake : std::vector<Mistake>{{"type=none", "expects one of sparse_write"},
-                                                     {"process.budgets=3", "nearest known key is \"processes.budgets\""},
-                                                     {"processes.budgets=0", "at least 1"},
-                                                     {"'methods=[joint,best]'", "got 'best'"},
-                                                     {"ladder.workload=rows", "expected one of the workloads row_memory"},
-                                                     {"processes.of.row_memory=many", "a number of processes"},
-                                                     {"workloads.row_memory=nothing.yaml", "nothing.yaml"},
-                                                     {"overrides.row_memory=model.layer=3", "model.layer"},
-                                                     {"map.workload=row_memory 'map.measured=[9/9]'", "got '9/9'"},
-                                                     {"name=../x", "a folder is named by it"}}) {
+  for (const Mistake& mistake :
+       std::vector<Mistake>{{"type=none", "expects one of sparse_write"},
+                            {"process.budgets=3", "nearest known key is \"processes.budgets\""},
+                            {"processes.budgets=0", "at least 1"},
+                            {"'methods=[joint,best]'", "got 'best'"},
+                            {"ladder.workload=rows", "expected one of the workloads row_memory"},
+                            {"processes.of.row_memory=many", "a number of processes"},
+                            {"workloads.row_memory=nothing.yaml", "nothing.yaml"},
+                            {"overrides.row_memory=model.layer=3", "model.layer"},
+                            {"map.workload=row_memory 'map.measured=[9/9]'", "got '9/9'"},
+                            {"name=../x", "a folder is named by it"}}) {
     Outcome outcome = study("mistakes", mistake.arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.text;
     EXPECT_PRED2(contains, outcome.text, std::string(mistake.says));
@@ -207,8 +210,10 @@ TEST_F(StudyVerb, AFailedProcessKeepsItsRecordAndIsDoneAgainOnlyWhenAsked) {
 }
 
 TEST_F(StudyVerb, TheMapIsPlannedCellByCellAndMeasuredWhereAsked) {
-  Outcome outcome = study("map", "processes.budgets=1 map.workload=row_memory 'map.table_ratios=[0.25,1]' 'map.written_shares=[0.1]' "
-                                 "map.processes=1 'map.measured=[\"1/0.1\"]'");
+  Outcome outcome =
+      study("map",
+            "processes.budgets=1 map.workload=row_memory 'map.table_ratios=[0.25,1]' 'map.written_shares=[0.1]' "
+            "map.processes=1 'map.measured=[\"1/0.1\"]'");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   std::set<std::string> ids;
   for (const std::string& line : lines_of(records("map"))) {
@@ -220,7 +225,8 @@ TEST_F(StudyVerb, TheMapIsPlannedCellByCellAndMeasuredWhereAsked) {
     }
     ids.insert(json["id"]);
   }
-  for (const char* id : {"map/0.25/0.1", "map/1/0.1", "map_measured/1/0.1/joint/0", "map_measured/1/0.1/region/0", "map_measured/1/0.1/retain+whole/0"}) {
+  for (const char* id : {"map/0.25/0.1", "map/1/0.1", "map_measured/1/0.1/joint/0", "map_measured/1/0.1/region/0",
+                         "map_measured/1/0.1/retain+whole/0"}) {
     EXPECT_TRUE(ids.contains(id)) << id;
   }
   auto summary = nlohmann::json::parse(std::ifstream(folder_ / "map" / "summary.json"));

@@ -99,8 +99,7 @@ Report bench_optim(const BenchOptions& options) {
   }
   report.remark(
       "Bytes: every array that a step reads or writes counts once each way; the limit is that many bytes at the "
-      "fastest "
-      "of copy, triad and update.");
+      "fastest of copy, triad and update.");
   return report;
 }
 

@@ -1,4 +1,5 @@
-// Whole steps of the dense-queue model, without recompute and with every residual block replayed: time, processor time, memory.
+// Whole steps of the dense-queue model, without recompute and with every residual block replayed: time, processor time,
+// memory.
 #include <fmt/format.h>
 
 #include "core/error.h"

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <limits>
 
-#include "core/machine.h"
 #include "core/error.h"
+#include "core/machine.h"
 #include "core/parallel.h"
 #include "core/tensor.h"
 #include "memory/memory.h"

@@ -105,7 +105,8 @@ complete -F _reprise reprise
 /// One word of zsh's _arguments: --name[help]:value:_files
 std::string zsh_option(const CompletedOption& option, const std::string& name) {
   std::string help;
-  for (char c : option.help) help += c == '[' || c == ']' || c == ':' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  for (char c : option.help)
+    help += c == '[' || c == ']' || c == ':' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   return fmt::format("'{}[{}]{}'", name, quoted(help, "'\\''"), option.takes_value ? ":value:_files" : "");
 }
 
@@ -117,7 +118,8 @@ std::string for_zsh(const std::vector<CompletedVerb>& verbs) {
     for (const CompletedOption& option : verb.options) {
       for (const std::string& name : option.names) cases += " \\\n        " + zsh_option(option, name);
     }
-    cases += verb.takes_keys ? " \\\n        '*:argument:_reprise_arguments' ;;\n" : " \\\n        '*:file:_files' ;;\n";
+    cases +=
+        verb.takes_keys ? " \\\n        '*:argument:_reprise_arguments' ;;\n" : " \\\n        '*:file:_files' ;;\n";
   }
   return fmt::format(R"(#compdef reprise
 # Completion of reprise for zsh: put this file as _reprise into a folder of $fpath.
@@ -148,13 +150,13 @@ if [[ $funcstack[1] == _reprise ]]; then _reprise "$@"; else compdef _reprise re
 
 std::string fish_names(const CompletedOption& option) {
   std::string text;
-  for (const std::string& name : option.names) text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  for (const std::string& name : option.names)
+    text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   return text;
 }
 
 std::string for_fish(const std::vector<CompletedVerb>& verbs) {
-  std::string text =
-      "# Completion of reprise for fish: put this file into ~/.config/fish/completions/reprise.fish\n";
+  std::string text = "# Completion of reprise for fish: put this file into ~/.config/fish/completions/reprise.fish\n";
   for (const CompletedVerb& verb : verbs) {
     text += fmt::format("complete -c reprise -n __fish_use_subcommand -f -a {} -d '{}'\n", verb.name,
                         quoted(verb.summary, "\\'"));

@@ -14,8 +14,7 @@ namespace {
 
 constexpr const char* kDescription =
     "Trains neural networks with activation recomputation that is correct by construction: values are recomputed, "
-    "state is "
-    "restored, effects happen once.";
+    "state is restored, effects happen once.";
 
 constexpr const char* kFooter = R"(Examples:
   reprise train configs/cifar100_dense_queue.yaml
@@ -35,7 +34,8 @@ std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size() && out.size() < kMost; ++i) {
     auto byte = static_cast<unsigned char>(text[i]);
-    bool high = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;  // U+0080 to U+009F
+    bool high =
+        byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;  // U+0080 to U+009F
     if (high) byte = static_cast<unsigned char>(text[++i]);
     if (high || (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f)
       out += fmt::format("\\x{:02x}", byte);

@@ -1,5 +1,5 @@
 // The program as a function, so that main() is one line and a program with models of its own can use the same command
-// line: register_model_type(...), then run_program(argc, argv).
+// line: register_model(...), then run_program(argc, argv).
 #pragma once
 
 namespace reprise {

@@ -44,6 +44,16 @@ function(reprise_build_facts)
     REPRISE_BUILD_CUDA="${cuda}")
 endfunction()
 
+# The source file that says which commit is built: looked at by every build.
+function(reprise_commit target)
+  set(output "${PROJECT_BINARY_DIR}/commit.cpp")
+  add_custom_target(reprise_commit BYPRODUCTS "${output}" COMMENT "Looking up the commit"
+    COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${PROJECT_SOURCE_DIR}" -D "OUTPUT=${output}"
+            -P "${PROJECT_SOURCE_DIR}/tools/cmake/commit.cmake")
+  add_dependencies(${target} reprise_commit)
+  target_sources(${target} PRIVATE "${output}")
+endfunction()
+
 # The program: tools/main.cpp, and the rest of tools/ as a library that tests can link.
 function(reprise_program)
   set(main "${PROJECT_SOURCE_DIR}/tools/main.cpp")
@@ -56,6 +66,7 @@ function(reprise_program)
     add_library(reprise_tools STATIC ${sources})
     target_link_libraries(reprise_tools PUBLIC reprise_models CLI11::CLI11 benchmark::benchmark OpenSSL::Crypto)
     target_compile_definitions(reprise_tools PRIVATE REPRISE_VERSION="${PROJECT_VERSION}")
+    reprise_commit(reprise_tools)
   else()
     add_library(reprise_tools INTERFACE)
     target_link_libraries(reprise_tools INTERFACE reprise_models CLI11::CLI11)

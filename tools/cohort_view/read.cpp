@@ -72,7 +72,8 @@ Record read_record(const std::string& text, const std::string& mode, const fs::p
   if (text_in(json, "mode") != mode) refuse(file, line, "expected mode {}, got '{}'", mode, text_in(json, "mode"));
   if (record.program.empty() || record.group.empty() || record.id != record.program + "@" + mode)
     refuse(file, line, "expected `program`, `class` and the id PROGRAM@{}, got the id '{}'", mode, record.id);
-  if (std::none_of(verdicts().begin(), verdicts().end(), [&](const Verdict& known) { return record.verdict == known.name; }))
+  if (std::none_of(verdicts().begin(), verdicts().end(),
+                   [&](const Verdict& known) { return record.verdict == known.name; }))
     refuse(file, line, "expected a known verdict, got '{}'", record.verdict);
   for (const char* key : kValues) {
     if (!json.contains(key) || !json[key].is_object())

@@ -2,8 +2,8 @@
 #include <fmt/core.h>
 
 #include "models/config/model_keys.h"
-#include "ops/conv_geometry.h"
 #include "ops/conv2d.h"
+#include "ops/conv_geometry.h"
 #include "ops/implementation.h"
 #include "ops/onednn.h"
 #include "tools/doctor/doctor.h"
@@ -16,13 +16,13 @@ constexpr std::int64_t kImages = 128, kSide = 32;
 std::string kernel_of(const ConvGeometry& geometry, ConvPass pass) {
   ConvImplementation chosen = choose_conv(geometry, pass, DType::f32);
   if (chosen == ConvImplementation::eigen) return to_string(chosen);
-  auto algorithm = chosen == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
-                                                                 : onednn::ConvAlgorithm::direct;
+  auto algorithm =
+      chosen == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd : onednn::ConvAlgorithm::direct;
   return onednn::conv_kernel_name(geometry, algorithm, pass);
 }
 
-void add(Section& s, const std::string& preset, std::int64_t in, std::int64_t out, std::int64_t side, std::int64_t kernel,
-         std::int64_t stride) {
+void add(Section& s, const std::string& preset, std::int64_t in, std::int64_t out, std::int64_t side,
+         std::int64_t kernel, std::int64_t stride) {
   ConvGeometry g;
   g.n = kImages;
   g.h = g.w = side;
@@ -35,9 +35,9 @@ void add(Section& s, const std::string& preset, std::int64_t in, std::int64_t ou
   std::string forward = kernel_of(g, ConvPass::forward), data = kernel_of(g, ConvPass::backward_data),
               weights = kernel_of(g, ConvPass::backward_weights);
   s.facts.emplace_back(
-      fmt::format("{}: {}x{}x{} to {}, {}x{}{}", preset, side, side, in, out, kernel, kernel, stride > 1 ? ", stride 2" : ""),
-      forward == data && data == weights ? forward
-                                         : fmt::format("{}; gradients {}, {}", forward, data, weights));
+      fmt::format("{}: {}x{}x{} to {}, {}x{}{}", preset, side, side, in, out, kernel, kernel,
+                  stride > 1 ? ", stride 2" : ""),
+      forward == data && data == weights ? forward : fmt::format("{}; gradients {}, {}", forward, data, weights));
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ struct Section {
   std::vector<std::pair<std::string, std::string>> facts;
 };
 
-Section program();      // version, compiler, flags, libraries
-Section processor();    // model, cores, instruction sets, threads
-Section memory();       // of the machine, of this process's group, page sizes
+Section program();       // version, compiler, flags, libraries
+Section processor();     // model, cores, instruction sets, threads
+Section memory();        // of the machine, of this process's group, page sizes
 Section convolutions();  // which kernel runs the shapes of the presets
-Section cuda();         // toolkit of the build, driver, devices
+Section cuda();          // toolkit of the build, driver, devices
 
 /// In words, what may make runs slow or fail here; empty when nothing was found.
 std::vector<std::string> notes();

@@ -119,18 +119,19 @@ Section processor() {
   utsname system{};
   ::uname(&system);
   std::string name = field("/etc/os-release", "PRETTY_NAME"), model = field("/proc/cpuinfo", "model name");
-  s.facts = {{"system", fmt::format("{}, {} {} {}", name.empty() ? "unknown" : name, system.sysname, system.release,
-                                    system.machine)},
-             {"model", model.empty() ? "unknown" : model},
-             {"cores", fmt::format("{}, {} of them for this process", std::thread::hardware_concurrency(), usable_cores())},
-             {"instruction sets", instruction_sets()},
-             {"oneDNN uses", onednn::isa_name()},
-             {"quota (cgroup cpu.max)", first_line("/sys/fs/cgroup/cpu.max").empty() ? "none"
-                                                                                  : first_line("/sys/fs/cgroup/cpu.max")},
-             {"load", first_line("/proc/loadavg")},
-             {"OMP_NUM_THREADS", or_unset("OMP_NUM_THREADS")},
-             {"OMP_WAIT_POLICY", or_unset("OMP_WAIT_POLICY")},
-             {"GOMP_SPINCOUNT", or_unset("GOMP_SPINCOUNT")}};
+  s.facts = {
+      {"system",
+       fmt::format("{}, {} {} {}", name.empty() ? "unknown" : name, system.sysname, system.release, system.machine)},
+      {"model", model.empty() ? "unknown" : model},
+      {"cores", fmt::format("{}, {} of them for this process", std::thread::hardware_concurrency(), usable_cores())},
+      {"instruction sets", instruction_sets()},
+      {"oneDNN uses", onednn::isa_name()},
+      {"quota (cgroup cpu.max)",
+       first_line("/sys/fs/cgroup/cpu.max").empty() ? "none" : first_line("/sys/fs/cgroup/cpu.max")},
+      {"load", first_line("/proc/loadavg")},
+      {"OMP_NUM_THREADS", or_unset("OMP_NUM_THREADS")},
+      {"OMP_WAIT_POLICY", or_unset("OMP_WAIT_POLICY")},
+      {"GOMP_SPINCOUNT", or_unset("GOMP_SPINCOUNT")}};
   return s;
 }
 
@@ -169,15 +170,17 @@ std::vector<std::string> notes() {
     found.push_back(fmt::format("convolutions run by Eigen, several times slower: {}", reason));
   }
   if (huge_pages() == "never") {
-    found.push_back("huge pages are off (/sys/kernel/mm/transparent_hugepage/enabled): large tensors are slower to reach");
+    found.push_back(
+        "huge pages are off (/sys/kernel/mm/transparent_hugepage/enabled): large tensors are slower to reach");
   }
   if (kilobytes("MemAvailable") < (std::int64_t{1} << 30)) found.push_back("less than 1 GiB of memory is available");
   double load = std::strtod(first_line("/proc/loadavg").c_str(), nullptr);
   if (load > usable_cores()) found.push_back("other programs keep the cores busy: figures of speed mean little now");
-  struct statvfs disk{};
+  struct statvfs disk {};
   if (::statvfs(".", &disk) == 0) {
     auto free = static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
-    if (free < (std::int64_t{1} << 30)) found.push_back(fmt::format("{} left on the disk of this folder", readable_bytes(free)));
+    if (free < (std::int64_t{1} << 30))
+      found.push_back(fmt::format("{} left on the disk of this folder", readable_bytes(free)));
   }
   return found;
 }

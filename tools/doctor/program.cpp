@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "ops/onednn.h"
+#include "tools/cli/commit.h"
 #include "tools/doctor/doctor.h"
 
 namespace reprise::doctor {
@@ -15,6 +16,7 @@ Section program() {
   Section s{"program", {}};
   auto add = [&](const char* name, std::string text) { s.facts.emplace_back(name, std::move(text)); };
   add("version", REPRISE_VERSION);
+  add("commit", build_commit());
   add("compiler", fmt::format("{} {}",
 #if defined(__clang__)
                               "clang",
@@ -31,8 +33,8 @@ Section program() {
   unsigned xxhash = XXH_versionNumber();
   add("xxHash", fmt::format("{}.{}.{}", xxhash / 10000, xxhash / 100 % 100, xxhash % 100));
   add("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
-  add("nlohmann-json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
-                                   NLOHMANN_JSON_VERSION_PATCH));
+  add("nlohmann-json",
+      fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH));
   add("CLI11", CLI11_VERSION);
   return s;
 }

@@ -66,15 +66,18 @@ void measure_frontier(const Config& config, Frontier& frontier) {
 }
 
 std::string frontier_csv(const Frontier& frontier) {
-  std::string text = "granularity,method,budget_bytes,predicted_peak_bytes,predicted_ms,lower_bound_ms,retained,replayed,"
-                     "measured_ms,measured_spread,measured_peak_bytes\n";
+  std::string text =
+      "granularity,method,budget_bytes,predicted_peak_bytes,predicted_ms,lower_bound_ms,retained,replayed,"
+      "measured_ms,measured_spread,measured_peak_bytes\n";
   for (const FrontierPoint& point : frontier.points) {
-    auto replayed = std::count_if(point.plan.segments.begin(), point.plan.segments.end(), [](const PlannedSegment& s) { return s.replay; });
+    auto replayed = std::count_if(point.plan.segments.begin(), point.plan.segments.end(),
+                                  [](const PlannedSegment& s) { return s.replay; });
     text += fmt::format("{},{},{},{},{:.4f},{:.4f},{},{},", frontier.granularity, point.method, point.budget,
                         point.plan.predicted_peak, static_cast<double>(point.plan.predicted_ns) * 1e-6,
                         static_cast<double>(point.plan.lower_bound_ns) * 1e-6,
                         static_cast<std::int64_t>(point.plan.segments.size()) - replayed, replayed);
-    text += point.measured_ns > 0 ? fmt::format("{:.4f},{:.4f},{}\n", static_cast<double>(point.measured_ns) * 1e-6, point.spread, point.measured_peak)
+    text += point.measured_ns > 0 ? fmt::format("{:.4f},{:.4f},{}\n", static_cast<double>(point.measured_ns) * 1e-6,
+                                                point.spread, point.measured_peak)
                                   : std::string(",,\n");
   }
   return text;
@@ -82,27 +85,35 @@ std::string frontier_csv(const Frontier& frontier) {
 
 namespace {
 
-void write(const std::filesystem::path& folder, const std::string& name, const Config& config, const Frontier& frontier, const Frontier* coarse) {
+void write(const std::filesystem::path& folder, const std::string& name, const Config& config, const Frontier& frontier,
+           const Frontier* coarse) {
   write_file_atomically(folder / (name + ".csv"), frontier_csv(frontier));
   write_file_atomically(folder / (name + ".svg"), frontier_svg(frontier, config.get_string("model.type"), coarse));
-  fmt::print("{} and .svg: {} plans, granularity {}\n", (folder / (name + ".csv")).string(), frontier.points.size(), frontier.granularity);
+  fmt::print("{} and .svg: {} plans, granularity {}\n", (folder / (name + ".csv")).string(), frontier.points.size(),
+             frontier.granularity);
 }
 
 void print_smallest(const Frontier& frontier) {
   std::vector<std::vector<std::string>> rows{{"method", "smallest feasible budget", ""}};
-  for (const auto& [method, bytes] : frontier.smallest) rows.push_back({method, std::to_string(bytes), short_bytes(bytes)});
+  for (const auto& [method, bytes] : frontier.smallest)
+    rows.push_back({method, std::to_string(bytes), short_bytes(bytes)});
   std::fputs(format_table(rows, {false, true, true}).c_str(), stdout);
 }
 
 /// What was measured beside what was predicted; the peak is a promise, the time an estimate.
 void print_measured(const Frontier& frontier) {
-  std::vector<std::vector<std::string>> rows{{"method", "budget", "predicted ms", "measured ms", "spread", "off by", "peak"}};
+  std::vector<std::vector<std::string>> rows{
+      {"method", "budget", "predicted ms", "measured ms", "spread", "off by", "peak"}};
   for (const FrontierPoint& point : frontier.points) {
     if (point.measured_ns == 0) continue;
-    double predicted = static_cast<double>(point.plan.predicted_ns) * 1e-6, measured = static_cast<double>(point.measured_ns) * 1e-6;
-    rows.push_back({point.method, short_bytes(point.budget), fmt::format("{:.2f}", predicted), fmt::format("{:.2f}", measured),
-                    fmt::format("{:.1f} %", 100 * point.spread), fmt::format("{:+.1f} %", 100 * (measured / predicted - 1)),
-                    point.measured_peak == point.plan.predicted_peak ? "as predicted" : fmt::format("{} bytes instead of {}", point.measured_peak, point.plan.predicted_peak)});
+    double predicted = static_cast<double>(point.plan.predicted_ns) * 1e-6,
+           measured = static_cast<double>(point.measured_ns) * 1e-6;
+    rows.push_back({point.method, short_bytes(point.budget), fmt::format("{:.2f}", predicted),
+                    fmt::format("{:.2f}", measured), fmt::format("{:.1f} %", 100 * point.spread),
+                    fmt::format("{:+.1f} %", 100 * (measured / predicted - 1)),
+                    point.measured_peak == point.plan.predicted_peak
+                        ? "as predicted"
+                        : fmt::format("{} bytes instead of {}", point.measured_peak, point.plan.predicted_peak)});
   }
   std::fputs(format_table(rows, {false, true, true, true, true, true, false}).c_str(), stdout);
 }

@@ -12,7 +12,7 @@ namespace reprise {
 
 struct FrontierPoint {
   std::string method;
-  std::int64_t budget = 0;       // bytes
+  std::int64_t budget = 0;  // bytes
   Plan plan;
   std::int64_t measured_ns = 0;  // of a step; 0: not measured
   double spread = 0;             // of what was measured
@@ -21,8 +21,8 @@ struct FrontierPoint {
 
 struct Frontier {
   std::string granularity;
-  std::vector<FrontierPoint> points;                              // by method, budgets ascending
-  std::vector<std::pair<std::string, std::int64_t>> smallest;     // smallest feasible budget of each method
+  std::vector<FrontierPoint> points;                           // by method, budgets ascending
+  std::vector<std::pair<std::string, std::int64_t>> smallest;  // smallest feasible budget of each method
 };
 
 /// `budgets`: how many levels between the smallest feasible budget of all and the peak without recomputation.

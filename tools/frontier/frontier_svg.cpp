@@ -80,8 +80,10 @@ std::string coinciding(const Frontier& frontier) {
     std::vector<std::string> others;
     for (const std::string& method : left) {
       if (method == first) continue;
-      if (coincide(frontier, first, method)) group += " = " + method;
-      else others.push_back(method);
+      if (coincide(frontier, first, method))
+        group += " = " + method;
+      else
+        others.push_back(method);
     }
     if (group != first) text += (text.empty() ? "lines that coincide: " : "; ") + group;
     left = std::move(others);
@@ -134,9 +136,10 @@ std::string frontier_svg(const Frontier& frontier, const std::string& title, con
   if (any_measured) panel.note = "points: measured medians (bars as long as their middle half)";
   chart::Chart picture;
   picture.title = title + ": step time against budget";
-  picture.subtitle = fmt::format("{}; lines: predicted time of the fastest plan found within the budget",
-                                 frontier.granularity == "node" ? "replayed segments may keep single results (granularity node)"
-                                                                : "segments are kept or replayed as a whole (granularity segment)");
+  picture.subtitle =
+      fmt::format("{}; lines: predicted time of the fastest plan found within the budget",
+                  frontier.granularity == "node" ? "replayed segments may keep single results (granularity node)"
+                                                 : "segments are kept or replayed as a whole (granularity segment)");
   picture.footnote = coinciding(frontier);
   picture.panels.push_back(std::move(panel));
   return chart::to_svg(picture);

@@ -32,9 +32,11 @@ Json timeline_json(const StepTimeline& timeline) {
   std::vector<std::string> binding = timeline.binding_rows();
   for (const TimelineRow& row : timeline.rows) rows.push_back(row_json(row, timeline, binding));
   Json before = Json::object();
-  for (int c = 0; c < kCategoryCount; ++c) before[to_string(static_cast<Category>(c))] = timeline.before[static_cast<std::size_t>(c)];
-  return {{"before", std::move(before)}, {"peak_bytes", timeline.peak}, {"rows", std::move(rows)}, {"live", std::move(live)},
-          {"delta", std::move(delta)},   {"category", std::move(category)}, {"op", std::move(op)}};
+  for (int c = 0; c < kCategoryCount; ++c)
+    before[to_string(static_cast<Category>(c))] = timeline.before[static_cast<std::size_t>(c)];
+  return {{"before", std::move(before)}, {"peak_bytes", timeline.peak}, {"rows", std::move(rows)},
+          {"live", std::move(live)},     {"delta", std::move(delta)},   {"category", std::move(category)},
+          {"op", std::move(op)}};
 }
 
 }  // namespace
@@ -48,14 +50,18 @@ std::string MemoryPicture::difference() const {
 
 std::string memory_text(const MemoryPicture& picture) {
   const StepTimeline& predicted = picture.predicted;
-  std::string text = fmt::format("Memory over the step: {} changes of the live bytes, from {} to a peak of {}\n", predicted.events.size(),
-                                 short_bytes(predicted.events.empty() ? predicted.peak : predicted.events.front().live - predicted.events.front().delta),
-                                 both(predicted.peak));
+  std::string text = fmt::format(
+      "Memory over the step: {} changes of the live bytes, from {} to a peak of {}\n", predicted.events.size(),
+      short_bytes(predicted.events.empty() ? predicted.peak
+                                           : predicted.events.front().live - predicted.events.front().delta),
+      both(predicted.peak));
   if (picture.plan && picture.plan->predicted_peak != predicted.peak) {
-    text += fmt::format("The plan's peak of {} is that of a later step, whose regions of state lie otherwise.\n", both(picture.plan->predicted_peak));
+    text += fmt::format("The plan's peak of {} is that of a later step, whose regions of state lie otherwise.\n",
+                        both(picture.plan->predicted_peak));
   }
   text += "Binding (within 1 % of the peak):";
-  for (const std::string& row : predicted.binding_rows()) text += (row == predicted.binding_rows().front() ? " " : "; ") + row;
+  for (const std::string& row : predicted.binding_rows())
+    text += (row == predicted.binding_rows().front() ? " " : "; ") + row;
   text += "\n";
   if (!picture.measured) return text;
   std::string difference = picture.difference();
@@ -76,7 +82,8 @@ Json memory_json(const MemoryPicture& picture) {
   }
   json["predicted"] = timeline_json(picture.predicted);
   // What is equal is not written twice.
-  if (picture.measured && !(picture.exact && picture.difference().empty())) json["measured"] = timeline_json(*picture.measured);
+  if (picture.measured && !(picture.exact && picture.difference().empty()))
+    json["measured"] = timeline_json(*picture.measured);
   return json;
 }
 

@@ -12,12 +12,12 @@
 namespace reprise {
 
 struct MemoryPicture {
-  std::string title;                    // "dense_queue, batch 128, method joint"
+  std::string title;  // "dense_queue, batch 128, method joint"
   StepTimeline predicted;
   std::optional<StepTimeline> measured;
-  std::shared_ptr<const Plan> plan;     // null: a fixed method
-  std::int64_t budget = 0;              // bytes; 0: none
-  bool exact = true;                    // false: sizes depend on data, and what is predicted is an upper bound
+  std::shared_ptr<const Plan> plan;  // null: a fixed method
+  std::int64_t budget = 0;           // bytes; 0: none
+  bool exact = true;                 // false: sizes depend on data, and what is predicted is an upper bound
 
   /// What is wrong with the prediction, in words; empty where it holds (or nothing was measured).
   std::string difference() const;

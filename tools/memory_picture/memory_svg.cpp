@@ -14,8 +14,9 @@ namespace {
 constexpr std::size_t kMostLanes = 24;
 
 /// From what lasts to what comes and goes, so that the lower areas are flat.
-constexpr Category kOrder[] = {Category::parameters, Category::gradients,   Category::optimiser, Category::state,    Category::data,
-                               Category::preserved,  Category::activations, Category::cotangents, Category::workspace};
+constexpr Category kOrder[] = {Category::parameters,  Category::gradients,  Category::optimiser,
+                               Category::state,       Category::data,       Category::preserved,
+                               Category::activations, Category::cotangents, Category::workspace};
 
 std::int64_t sum(const CategoryBytes& bytes) {
   std::int64_t total = 0;
@@ -66,7 +67,8 @@ void add_binding(const StepTimeline& timeline, chart::Panel& panel) {
       panel.bands.back().to = static_cast<double>(row.end);
       panel.bands.back().label += ", " + segment_of(row.name);
     } else {
-      panel.bands.push_back({chart::Along::x, static_cast<double>(row.begin), static_cast<double>(row.end), "binding: " + segment_of(row.name)});
+      panel.bands.push_back({chart::Along::x, static_cast<double>(row.begin), static_cast<double>(row.end),
+                             "binding: " + segment_of(row.name)});
     }
     last = &row;
   }
@@ -104,9 +106,12 @@ std::string memory_svg(const MemoryPicture& picture) {
   }
   panel.series.push_back(total(timeline, "predicted"));
   if (picture.measured) panel.series.push_back(total(*picture.measured, "measured"));
-  if (picture.budget > 0) panel.rules.push_back({chart::Along::y, static_cast<double>(picture.budget), "budget " + short_bytes(picture.budget)});
+  if (picture.budget > 0)
+    panel.rules.push_back(
+        {chart::Along::y, static_cast<double>(picture.budget), "budget " + short_bytes(picture.budget)});
   for (std::size_t r = 1; r < timeline.rows.size(); ++r) {
-    bool turns = timeline.rows[r].name.find("backward of") != std::string::npos && timeline.rows[r - 1].name.find("forward of") != std::string::npos;
+    bool turns = timeline.rows[r].name.find("backward of") != std::string::npos &&
+                 timeline.rows[r - 1].name.find("forward of") != std::string::npos;
     if (turns) panel.rules.push_back({chart::Along::x, static_cast<double>(timeline.rows[r].begin), "backward"});
   }
   add_lanes(timeline, panel);
@@ -114,14 +119,14 @@ std::string memory_svg(const MemoryPicture& picture) {
   chart::Chart chart;
   chart.title = "Memory over the step";
   std::vector<std::string> binding = timeline.binding_rows();
-  chart.subtitle = fmt::format("{}; peak {} ({} bytes), in the {}", picture.title, short_bytes(timeline.peak), timeline.peak,
-                               binding.empty() ? "" : binding.front());
+  chart.subtitle = fmt::format("{}; peak {} ({} bytes), in the {}", picture.title, short_bytes(timeline.peak),
+                               timeline.peak, binding.empty() ? "" : binding.front());
   if (binding.size() > 1) chart.subtitle += fmt::format(" and {} more", binding.size() - 1);
   if (picture.measured) {
     bool holds = picture.difference().empty();
-    chart.footnote = !holds              ? "predicted and measured DIFFER: " + picture.difference()
-                     : picture.exact     ? "predicted and measured are equal, event by event"
-                                         : "sizes depend on data: the prediction is an upper bound";
+    chart.footnote = !holds          ? "predicted and measured DIFFER: " + picture.difference()
+                     : picture.exact ? "predicted and measured are equal, event by event"
+                                     : "sizes depend on data: the prediction is an upper bound";
   }
   chart.panels.push_back(std::move(panel));
   return chart::to_svg(chart);

@@ -47,7 +47,8 @@ void add_counts(Document& document, const Cohort& cohort) {
   }
   document.table(std::move(table));
   std::vector<std::string> meaning;
-  for (const cohort::Verdict& verdict : cohort::verdicts()) meaning.push_back(std::string(verdict.name) + ": " + verdict.about);
+  for (const cohort::Verdict& verdict : cohort::verdicts())
+    meaning.push_back(std::string(verdict.name) + ": " + verdict.about);
   document.list(std::move(meaning));
 }
 

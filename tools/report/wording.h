@@ -9,18 +9,18 @@
 
 namespace reprise::report {
 
-/// "0.795"; "none" for what is undefined.
+/// "0.7953"; "none" for what is undefined.
 std::string ratio_text(double value);
-/// "[0.790, 0.801]"; "" where undefined.
+/// "[0.7902, 0.8011]"; "" where undefined.
 std::string interval_text(const study::Interval& interval);
-/// "0.795 [0.790, 0.801]".
+/// "0.7953 [0.7902, 0.8011]".
 std::string ratio_text(const study::RatioSummary& summary);
-/// "20.5 % less", "1.3 % more", "equal".
+/// "20.47 % less", "1.32 % more", "equal".
 std::string more_or_less(double ratio);
 /// Three digits with their unit; "none" for what is undefined.
 std::string seconds_text(double value);
 std::string bytes_text(double value);
-/// "1,234 (3 failed)".
+/// "1,234".
 std::string count_text(std::int64_t count);
 /// "1 process", "2 processes".
 std::string counted(std::int64_t count, const std::string& one, const std::string& several);

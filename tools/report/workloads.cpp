@@ -82,8 +82,8 @@ std::string difference_text(double measured_bytes, double predicted) {
 void add_times(Document& document, const std::vector<Place>& places) {
   Table table{
       "Time of a step and memory: median over processes of the median of their timed steps, its range, and CPU time; "
-      "the "
-      "highest peak of live bytes, how it differs from the predicted one, and the highest resident size of the process",
+      "the highest peak of live bytes, how it differs from the predicted one, and the highest resident size of the "
+      "process",
       {{"budget", false},
        {"bytes"},
        {"method", false},

@@ -20,9 +20,7 @@
 namespace reprise::study {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// A file in memory, so that nobody has to read while the process runs.
 int memory_file(const char* name) {
@@ -76,7 +74,8 @@ std::string self() {
 }  // namespace
 
 std::string Ended::error() const {
-  std::string how = signal != 0 ? fmt::format("signal {} ({})", signal, ::strsignal(signal)) : fmt::format("exit code {}", code);
+  std::string how =
+      signal != 0 ? fmt::format("signal {} ({})", signal, ::strsignal(signal)) : fmt::format("exit code {}", code);
   if (code == 0 && answer.is_null()) how += ", no line of JSON at the end of its output";
   return words.empty() ? how : how + ": " + words;
 }
@@ -100,7 +99,8 @@ FreshProcess::FreshProcess(const std::vector<std::string>& arguments, const Json
   ::close(in);
   if (process_ < 0) fail(ErrorKind::io, "[study] cannot start a process: {}", std::strerror(errno));
   running_ = true;
-  watch_ = static_cast<int>(::syscall(SYS_pidfd_open, process_, 0));  // -1 on old kernels: then waiting is by time alone
+  watch_ =
+      static_cast<int>(::syscall(SYS_pidfd_open, process_, 0));  // -1 on old kernels: then waiting is by time alone
 }
 
 FreshProcess::~FreshProcess() {
@@ -157,7 +157,8 @@ Json read_work() {
   std::size_t got = 0;
   while ((got = std::fread(buffer, 1, sizeof buffer, stdin)) > 0) text.append(buffer, got);
   Json work = Json::parse(text, nullptr, false);
-  if (!work.is_object()) fail(ErrorKind::user, "[study] expected an object of JSON on the standard input, got something else");
+  if (!work.is_object())
+    fail(ErrorKind::user, "[study] expected an object of JSON on the standard input, got something else");
   return work;
 }
 

@@ -36,7 +36,8 @@ std::pair<std::string, std::string> parameter_and_state_hash(BareSteps& steps) {
   }
   ByteHash state;
   state.add(hash_tensors(rest));
-  for (const Stream* stream : steps.model().streams()) state.add(fmt::format(" {} at {}", stream->name, stream->position));
+  for (const Stream* stream : steps.model().streams())
+    state.add(fmt::format(" {} at {}", stream->name, stream->position));
   return {hash_tensors(trained), state.text()};
 }
 
@@ -45,7 +46,8 @@ bench::Elapsed timed_step(BareSteps& steps, double learning_rate, std::string* g
   steps.make_schedule();
   double loss = 0;
   bench::Elapsed time = bench::timed([&] { loss = steps.backward(); });
-  if (!std::isfinite(loss)) fail(ErrorKind::user, "[study] expected a finite loss, got {} in step {}", loss, steps.count() + 1);
+  if (!std::isfinite(loss))
+    fail(ErrorKind::user, "[study] expected a finite loss, got {} in step {}", loss, steps.count() + 1);
   if (gradients != nullptr) *gradients = gradient_hash(steps);
   bench::Elapsed rest = bench::timed([&] { steps.update(learning_rate); });
   return {time.wall + rest.wall, time.cpu + rest.cpu};
@@ -53,7 +55,8 @@ bench::Elapsed timed_step(BareSteps& steps, double learning_rate, std::string* g
 
 }  // namespace
 
-MeasuredRun measure_run(const Config& config, const std::shared_ptr<const Plan>& plan, int warmup_steps, int timed_steps) {
+MeasuredRun measure_run(const Config& config, const std::shared_ptr<const Plan>& plan, int warmup_steps,
+                        int timed_steps) {
   MeasuredRun run;
   double begin = bench::wall_seconds();
   BareSteps steps(config, plan);

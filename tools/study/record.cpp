@@ -26,28 +26,43 @@ struct Field {
 
 /// What every record has.
 constexpr Field kCommon[] = {
-    {"schema", Type::text},    {"study", Type::text},     {"kind", Type::text},      {"id", Type::text},
-    {"status", Type::text},    {"order", Type::whole},    {"block", Type::whole},    {"started", Type::text},
-    {"elapsed_s", Type::number}, {"load", Type::object},  {"versions", Type::object}, {"threads", Type::whole},
+    {"schema", Type::text},      {"study", Type::text},  {"kind", Type::text},       {"id", Type::text},
+    {"status", Type::text},      {"order", Type::whole}, {"block", Type::whole},     {"started", Type::text},
+    {"elapsed_s", Type::number}, {"load", Type::object}, {"versions", Type::object}, {"threads", Type::whole},
 };
 
 /// What a kind adds, as far as an analysis stands on it; a record that is not ok may lack it.
 const std::map<std::string, std::vector<Field>>& kinds() {
-  static const std::vector<Field> process = {
-      {"method", Type::text},        {"wall_s", Type::numbers},           {"cpu_s", Type::numbers},
-      {"predicted_s", Type::number}, {"predicted_peak_bytes", Type::whole}, {"measured_peak_bytes", Type::whole},
-      {"hash", Type::object}};
-  static const std::vector<Field> cell = {{"table_ratio", Type::number}, {"written_share", Type::number}, {"budget_bytes", Type::whole}};
+  static const std::vector<Field> process = {{"method", Type::text},
+                                             {"wall_s", Type::numbers},
+                                             {"cpu_s", Type::numbers},
+                                             {"predicted_s", Type::number},
+                                             {"predicted_peak_bytes", Type::whole},
+                                             {"measured_peak_bytes", Type::whole},
+                                             {"hash", Type::object}};
+  static const std::vector<Field> cell = {
+      {"table_ratio", Type::number}, {"written_share", Type::number}, {"budget_bytes", Type::whole}};
   auto with = [](std::vector<Field> fields, const std::vector<Field>& more) {
     fields.insert(fields.end(), more.begin(), more.end());
     return fields;
   };
   static const std::map<std::string, std::vector<Field>> all = {
       {"study", {{"fingerprint", Type::text}}},
-      {"process", with({{"workload", Type::text}, {"budget", Type::text}, {"budget_bytes", Type::whole}, {"granularity", Type::text}}, process)},
-      {"map", with(cell, {{"predicted_s", Type::object}, {"predicted_peak_bytes", Type::object}, {"smallest_feasible", Type::object}})},
+      {"process", with({{"workload", Type::text},
+                        {"budget", Type::text},
+                        {"budget_bytes", Type::whole},
+                        {"granularity", Type::text}},
+                       process)},
+      {"map", with(cell, {{"predicted_s", Type::object},
+                          {"predicted_peak_bytes", Type::object},
+                          {"smallest_feasible", Type::object}})},
       {"map_measured", with(cell, process)},
-      {"run", {{"layout", Type::text}, {"method", Type::text}, {"seed", Type::whole}, {"epochs", Type::list}, {"measured_peak_bytes", Type::whole}}},
+      {"run",
+       {{"layout", Type::text},
+        {"method", Type::text},
+        {"seed", Type::whole},
+        {"epochs", Type::list},
+        {"measured_peak_bytes", Type::whole}}},
       {"timing", with({{"layout", Type::text}, {"seed", Type::whole}}, process)},
   };
   return all;
@@ -92,14 +107,17 @@ class LineReader {
   Record read(const std::string& text, std::int64_t line) {
     line_ = line;
     Json json = Json::parse(text, nullptr, false);
-    if (json.is_discarded() || !json.is_object()) refuse("expected a record, an object of JSON on one line, got {}", shortened(text));
+    if (json.is_discarded() || !json.is_object())
+      refuse("expected a record, an object of JSON on one line, got {}", shortened(text));
     if (!json.contains("schema") || json["schema"] != kSchema) {
-      refuse("expected a record of schema {}, got {}", kSchema, shortened(json.contains("schema") ? json["schema"].dump() : text));
+      refuse("expected a record of schema {}, got {}", kSchema,
+             shortened(json.contains("schema") ? json["schema"].dump() : text));
     }
     require_fields(json, kCommon);
     Record record{line, json["id"], json["kind"], json["status"], {}};
     if (study_.empty()) study_ = json["study"];
-    if (json["study"] != study_) refuse("expected a record of the study '{}', got one of '{}'", study_, std::string(json["study"]));
+    if (json["study"] != study_)
+      refuse("expected a record of the study '{}', got one of '{}'", study_, std::string(json["study"]));
     auto fields = kinds().find(record.kind);
     if (fields == kinds().end()) refuse("expected a record of a known kind, got '{}'", record.kind);
     if (record.status != "ok" && record.status != "failed" && record.status != "infeasible") {
@@ -158,7 +176,8 @@ std::string contents_of(int descriptor, const fs::path& file) {
 
 }  // namespace
 
-std::vector<Record> parse_records(const std::string& text, const std::string& origin, const std::string& study, std::size_t* whole) {
+std::vector<Record> parse_records(const std::string& text, const std::string& origin, const std::string& study,
+                                  std::size_t* whole) {
   LineReader reader(origin, study);
   std::vector<Record> records;
   std::size_t begin = 0;
@@ -174,7 +193,8 @@ std::vector<Record> parse_records(const std::string& text, const std::string& or
 
 std::vector<Record> read_records(const fs::path& file, const std::string& study) {
   int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail(ErrorKind::user, "[study] expected records in {}, cannot read it: {}", file.string(), std::strerror(errno));
+  if (descriptor < 0)
+    fail(ErrorKind::user, "[study] expected records in {}, cannot read it: {}", file.string(), std::strerror(errno));
   std::string text = contents_of(descriptor, file);
   ::close(descriptor);
   return parse_records(text, file.string(), study);
@@ -227,7 +247,8 @@ void RecordFile::append(Json record) {
     if (written <= 0) fail(ErrorKind::io, "[study] cannot write {}: {}", file_.string(), std::strerror(errno));
     done += static_cast<std::size_t>(written);
   }
-  if (::fsync(descriptor_) != 0) fail(ErrorKind::io, "[study] cannot sync {}: {}", file_.string(), std::strerror(errno));
+  if (::fsync(descriptor_) != 0)
+    fail(ErrorKind::io, "[study] cannot sync {}: {}", file_.string(), std::strerror(errno));
   records_.push_back(std::move(read));
 }
 

@@ -19,15 +19,15 @@ inline constexpr const char* kSchema = "reprise-study/1";
 struct Record {
   std::int64_t line = 0;  // in its file, from 1
   std::string id, kind;
-  std::string status;     // "ok", "failed", "infeasible"
-  Json json;              // all of it
+  std::string status;  // "ok", "failed", "infeasible"
+  Json json;           // all of it
   bool ok() const { return status == "ok"; }
 };
 
-/// Reads the records in `text`; `origin` is its name in errors. `study` empty: of any one study, that of the first line.
-/// `whole` (may be null) gets the bytes up to the end of the last line that has one.
-/// Errors (user): a line that is no record, of another study, of an unknown kind, without a field that its kind has or
-/// with one of another type, or with an id that an earlier line has; "FILE:LINE: expected ..., got ...".
+/// Reads the records in `text`; `origin` is its name in errors. `study` empty: of any one study, that of the first
+/// line. `whole` (may be null) gets the bytes up to the end of the last line that has one. Errors (user): a line that
+/// is no record, of another study, of an unknown kind, without a field that its kind has or with one of another type,
+/// or with an id that an earlier line has; "FILE:LINE: expected ..., got ...".
 std::vector<Record> parse_records(const std::string& text, const std::string& origin, const std::string& study = "",
                                   std::size_t* whole = nullptr);
 /// Errors (user): the file is missing, and as above.

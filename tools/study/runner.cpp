@@ -29,7 +29,8 @@ namespace {
 std::string text_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) fail(ErrorKind::user, "[study] expected the file {} of the study, cannot read it", file.string());
+  if (!in || !(text << in.rdbuf()))
+    fail(ErrorKind::user, "[study] expected the file {} of the study, cannot read it", file.string());
   return std::move(text).str();
 }
 
@@ -42,7 +43,9 @@ using Clock = std::chrono::steady_clock;
 const std::vector<std::string> kJobArguments = {"study", "--job"};
 
 /// The id under which a task that has failed before is done again.
-std::string id_of_attempt(const std::string& id, int attempt) { return attempt == 1 ? id : fmt::format("{}#{}", id, attempt); }
+std::string id_of_attempt(const std::string& id, int attempt) {
+  return attempt == 1 ? id : fmt::format("{}#{}", id, attempt);
+}
 
 }  // namespace
 
@@ -82,9 +85,12 @@ class Runner {
   int go() {
     type_->check(study_);
     check_kind();
-    if (records_.cut_off() > 0) fmt::print(stderr, "{} bytes of an unfinished record were cut off\n", records_.cut_off());
-    if (records_.records().empty()) begin();
-    else resume();
+    if (records_.cut_off() > 0)
+      fmt::print(stderr, "{} bytes of an unfinished record were cut off\n", records_.cut_off());
+    if (records_.records().empty())
+      begin();
+    else
+      resume();
     list_pending();
     announce();
     if (options_.plan_only) return 0;
@@ -110,9 +116,11 @@ class Runner {
     std::error_code error;
     fs::create_directories(options_.folder, error);
     if (error) fail(ErrorKind::io, "[study] cannot make the folder {}: {}", options_.folder.string(), error.message());
-    bool known = fs::exists(options_.folder / "study.yaml", error) || fs::exists(options_.folder / "records.jsonl", error);
+    bool known =
+        fs::exists(options_.folder / "study.yaml", error) || fs::exists(options_.folder / "records.jsonl", error);
     if (!known && !fs::is_empty(options_.folder, error)) {
-      fail(ErrorKind::user, "[study] expected an empty folder or one of this study, {} has other files in it", options_.folder.string());
+      fail(ErrorKind::user, "[study] expected an empty folder or one of this study, {} has other files in it",
+           options_.folder.string());
     }
     return options_.folder;
   }
@@ -134,16 +142,21 @@ class Runner {
   void resume() {
     const Record& first = records_.records().front();
     std::string where = (options_.folder / "records.jsonl").string() + ":1";
-    if (first.kind != "study") fail(ErrorKind::user, "{}: expected the record of the study's start, got kind '{}'", where, first.kind);
+    if (first.kind != "study")
+      fail(ErrorKind::user, "{}: expected the record of the study's start, got kind '{}'", where, first.kind);
     if (first.json["fingerprint"] != fingerprint(yaml_)) {
-      fail(ErrorKind::user, "{}: expected the records of this study, they are of another file or other keys: {}. choose another folder: -o DIR",
-           where, differing_line());
+      fail(
+          ErrorKind::user,
+          "{}: expected the records of this study, they are of another file or other keys: {}. choose another folder: -o DIR",
+          where, differing_line());
     }
     tasks_ = tasks_from_json(text_of(options_.folder / "tasks.json"), (options_.folder / "tasks.json").string());
     std::string other = differing_versions(first.json["versions"]);
     list_pending();
     if (!other.empty() && !pending_.empty()) {
-      fail(ErrorKind::user, "{}: expected to go on with the program and machine that began the study: {}. choose another folder: -o DIR", where, other);
+      fail(ErrorKind::user,
+           "{}: expected to go on with the program and machine that began the study: {}. choose another folder: -o DIR",
+           where, other);
     }
   }
 
@@ -155,9 +168,7 @@ class Runner {
     fail(ErrorKind::user, "[study] --kind expected one of {}, got '{}'", fmt::join(known, ", "), options_.kind);
   }
 
-  bool wanted(const Task& task) const {
-    return options_.kind.empty() || options_.kind == task.kind;
-  }
+  bool wanted(const Task& task) const { return options_.kind.empty() || options_.kind == task.kind; }
 
   std::string differing_line() const {
     std::istringstream then(text_of(options_.folder / "study.yaml")), now(yaml_);
@@ -180,8 +191,8 @@ class Runner {
       if (record.kind == "study") continue;
       auto found = seen.find(record.id.substr(0, record.id.find('#')));
       if (found == seen.end()) {
-        fail(ErrorKind::user, "{}:{}: expected a record of a task of this study, got id '{}'", (options_.folder / "records.jsonl").string(),
-             record.line, record.id);
+        fail(ErrorKind::user, "{}:{}: expected a record of a task of this study, got id '{}'",
+             (options_.folder / "records.jsonl").string(), record.line, record.id);
       }
       ++found->second.attempts;
       found->second.failed = record.status == "failed";
@@ -191,8 +202,10 @@ class Runner {
     for (const Task& task : tasks_) {
       const Seen& at = seen[task.id];
       bool again = at.failed && options_.retry_failed;
-      if (at.attempts > 0 && !again) ++finished_;
-      else if (wanted(task)) pending_.push_back({&task, at.attempts + 1});
+      if (at.attempts > 0 && !again)
+        ++finished_;
+      else if (wanted(task))
+        pending_.push_back({&task, at.attempts + 1});
     }
   }
 
@@ -208,8 +221,8 @@ class Runner {
     std::size_t processes = 0;
     for (const Attempt& attempt : pending_) processes += attempt.task->infeasible.empty();
     double seconds = expected_left(), limit = study_.get_seconds("limit");
-    fmt::print("{} of {} tasks to do, {} of them processes; about {} expected (limit {})\n", pending_.size(), tasks_.size(), processes,
-               readable_seconds(seconds), readable_seconds(limit));
+    fmt::print("{} of {} tasks to do, {} of them processes; about {} expected (limit {})\n", pending_.size(),
+               tasks_.size(), processes, readable_seconds(seconds), readable_seconds(limit));
     if (seconds > limit) fmt::print(stderr, "warning: longer than limit = {}\n", readable_seconds(limit));
     std::fflush(stdout);
   }
@@ -222,8 +235,10 @@ class Runner {
       if (may_start()) {
         Attempt next = pending_.front();
         pending_.pop_front();
-        if (next.task->infeasible.empty()) running_.push_back(start_task(next));
-        else note_infeasible(next);
+        if (next.task->infeasible.empty())
+          running_.push_back(start_task(next));
+        else
+          note_infeasible(next);
         continue;
       }
       std::vector<const FreshProcess*> all;
@@ -250,7 +265,8 @@ class Runner {
 
   Running start_task(const Attempt& attempt) {
     Json record = begun(attempt);
-    return {attempt, std::make_unique<FreshProcess>(kJobArguments, job_of(study_, options_.folder, attempt.task->work)), std::move(record)};
+    return {attempt, std::make_unique<FreshProcess>(kJobArguments, job_of(study_, options_.folder, attempt.task->work)),
+            std::move(record)};
   }
 
   void note_infeasible(const Attempt& attempt) {
@@ -258,7 +274,8 @@ class Runner {
     end_record(record, "infeasible", attempt.task->infeasible, 0);
     records_.append(std::move(record));
     ++finished_;
-    fmt::print("[{:>{}}/{}] {}: infeasible\n", finished_, std::to_string(tasks_.size()).size(), tasks_.size(), attempt.task->label);
+    fmt::print("[{:>{}}/{}] {}: infeasible\n", finished_, std::to_string(tasks_.size()).size(), tasks_.size(),
+               attempt.task->label);
   }
 
   /// Takes in what has ended. False where a process says that it was asked to stop.
@@ -291,8 +308,8 @@ class Runner {
     if (record["status"] == "ok" && record.contains("wall_s")) {
       found = fmt::format("{:.4f} s a step", median(record["wall_s"].get<std::vector<double>>()));
     }
-    fmt::print("[{:>{}}/{}] {}: {}, {} left\n", finished_, std::to_string(tasks_.size()).size(), tasks_.size(), task.label, found,
-               readable_seconds(left));
+    fmt::print("[{:>{}}/{}] {}: {}, {} left\n", finished_, std::to_string(tasks_.size()).size(), tasks_.size(),
+               task.label, found, readable_seconds(left));
     std::fflush(stdout);
   }
 
@@ -334,8 +351,10 @@ int list_tasks(const Config& study) {
   type->check(study);
   std::vector<Task> tasks = type->outline(study);
   if (tasks.empty()) {
-    fail(ErrorKind::user, "[study] expected a study whose tasks are known before it is planned, got one of type {}. --plan-only plans it and stops",
-         study.get_string("type"));
+    fail(
+        ErrorKind::user,
+        "[study] expected a study whose tasks are known before it is planned, got one of type {}. --plan-only plans it and stops",
+        study.get_string("type"));
   }
   for (const Task& task : tasks) fmt::print("{}\n", task.id);
   fmt::print("{} tasks\n", tasks.size());

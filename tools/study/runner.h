@@ -17,12 +17,12 @@ struct RunnerOptions {
   std::string kind = {};      // do tasks of this kind only; empty: all
 };
 
-/// Returns an exit code: 0; 1 where a task failed or the analysis found what must not be; 130 where somebody asked to stop.
-/// Errors: config and user (a folder of another study, a record that is none, workloads that differ), io.
+/// Returns an exit code: 0; 1 where a task failed or the analysis found what must not be; 130 where somebody asked to
+/// stop. Errors: config and user (a folder of another study, a record that is none, workloads that differ), io.
 int run_study(const Config& study, const RunnerOptions& options);
 
-/// Prints the tasks of a study without doing or measuring anything. Returns an exit code. Errors: config; user where the
-/// tasks of this type of study only follow from planning.
+/// Prints the tasks of a study without doing or measuring anything. Returns an exit code. Errors: config; user where
+/// the tasks of this type of study only follow from planning.
 int list_tasks(const Config& study);
 
 /// In a fresh process: does the job that FreshProcess handed over and prints the answer. Returns an exit code.

@@ -15,7 +15,8 @@ RegisteredType sparse_write_type();
 /// Planning: budgets, plans, tasks of all cells; stores plans and profiles (sparse_write_plan.cpp).
 Planned plan_sparse_write(const Workshop& workshop);
 
-/// The map (sparse_write_map.cpp): tasks of kind `map` and `map_measured`, numbered on from `order`; and doing one of either.
+/// The map (sparse_write_map.cpp): tasks of kind `map` and `map_measured`, numbered on from `order`; and doing one of
+/// either.
 std::vector<Task> map_tasks(const Workshop& workshop, std::int64_t order);
 Json run_map_cell(const Json& work, const std::filesystem::path& folder);
 Json run_map_process(const Json& work, const std::filesystem::path& folder);

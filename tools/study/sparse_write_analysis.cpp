@@ -1,9 +1,9 @@
-// The analysis of the study sparse_write: from its records to summary.json and a table. A process counts as the median of
-// its timed steps; ratios are paired within blocks.
+// The analysis of the study sparse_write: from its records to summary.json and a table. A process counts as the median
+// of its timed steps; ratios are paired within blocks.
 //
 //   summary.json   level, records (kind -> status -> number), failed (ids), cells (workload, budget, budget_bytes,
-//   granularity, methods, pairs), targets, hashes (workload -> equal, differing), map. A pair says over : under; `wall` and
-//   `cpu` have n, geometric_mean, bootstrap, log_t and range as [low, high]; `predicted` is the ratio of the plans.
+//   granularity, methods, pairs), targets, hashes (workload -> equal, differing), map. A pair says over : under; `wall`
+//   and `cpu` have n, geometric_mean, bootstrap, log_t and range as [low, high]; `predicted` is the ratio of the plans.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -35,7 +35,8 @@ double median_of(const Json& list) { return median(list.get<std::vector<double>>
 
 void take_in(MethodRuns& runs, const Record& record) {
   const Json& json = record.json;
-  if (record.status == "infeasible") runs.infeasible = json.at("error").is_string() ? std::string(json.at("error")) : "no plan";
+  if (record.status == "infeasible")
+    runs.infeasible = json.at("error").is_string() ? std::string(json.at("error")) : "no plan";
   if (record.status == "failed") ++runs.failed;
   if (!record.ok()) return;
   std::int64_t block = json.at("block");
@@ -49,8 +50,11 @@ void take_in(MethodRuns& runs, const Record& record) {
 Json interval_json(const Interval& interval) { return {interval.low, interval.high}; }
 
 Json ratio_json(const RatioSummary& ratio) {
-  return {{"n", ratio.n}, {"geometric_mean", ratio.geometric_mean}, {"bootstrap", interval_json(ratio.bootstrap)},
-          {"log_t", interval_json(ratio.log_t)}, {"range", interval_json(ratio.range)}};
+  return {{"n", ratio.n},
+          {"geometric_mean", ratio.geometric_mean},
+          {"bootstrap", interval_json(ratio.bootstrap)},
+          {"log_t", interval_json(ratio.log_t)},
+          {"range", interval_json(ratio.range)}};
 }
 
 struct Pair {
@@ -98,7 +102,8 @@ class SparseWriteAnalysis {
 
   Pair pair(const CellRuns& cell, const std::string& over, const std::string& under) const {
     const MethodRuns &a = cell.methods.at(over), &b = cell.methods.at(under);
-    Pair pair{over, under, summarise(paired_ratios(a.wall, b.wall), seed_), summarise(paired_ratios(a.cpu, b.cpu), seed_), 0};
+    Pair pair{over, under, summarise(paired_ratios(a.wall, b.wall), seed_),
+              summarise(paired_ratios(a.cpu, b.cpu), seed_), 0};
     pair.predicted = a.predicted_s / b.predicted_s;
     return pair;
   }
@@ -129,16 +134,19 @@ class SparseWriteAnalysis {
     json["predicted_s"] = runs.predicted_s;
     json["measured_peak_bytes"] = runs.measured_peak;
     json["predicted_peak_bytes"] = runs.predicted_peak;
-    json["peak_measured_to_predicted"] = static_cast<double>(runs.measured_peak) / static_cast<double>(runs.predicted_peak);
+    json["peak_measured_to_predicted"] =
+        static_cast<double>(runs.measured_peak) / static_cast<double>(runs.predicted_peak);
     return json;
   }
 
   Json cell_json(const CellKey& key, const CellRuns& cell) {
     auto [workload, budget, granularity] = key;
-    Json json = {{"workload", workload}, {"budget", budget}, {"budget_bytes", cell.budget_bytes}, {"granularity", granularity}};
+    Json json = {
+        {"workload", workload}, {"budget", budget}, {"budget_bytes", cell.budget_bytes}, {"granularity", granularity}};
     json["methods"] = Json::array();
     std::vector<Pair> all = pairs(cell);
-    std::vector<std::vector<std::string>> rows{{"method", "n", "s a step", "planned", "peak", "joint : it", "97.5 % interval", "by CPU time", "planned"}};
+    std::vector<std::vector<std::string>> rows{
+        {"method", "n", "s a step", "planned", "peak", "joint : it", "97.5 % interval", "by CPU time", "planned"}};
     for (const std::string& method : methods_of(study_)) {
       auto found = cell.methods.find(method);
       if (found == cell.methods.end()) continue;
@@ -147,10 +155,14 @@ class SparseWriteAnalysis {
     }
     json["pairs"] = Json::array();
     for (const Pair& pair : all) {
-      json["pairs"].push_back({{"over", pair.over}, {"under", pair.under}, {"wall", ratio_json(pair.wall)}, {"cpu", ratio_json(pair.cpu)}, {"predicted", pair.predicted}});
+      json["pairs"].push_back({{"over", pair.over},
+                               {"under", pair.under},
+                               {"wall", ratio_json(pair.wall)},
+                               {"cpu", ratio_json(pair.cpu)},
+                               {"predicted", pair.predicted}});
     }
-    text_ += fmt::format("{}, budget {} ({}), granularity {}\n{}\n", workload, budget, short_bytes(cell.budget_bytes), granularity,
-                         format_table(rows, {false, true, true, true, true, true, true, true, true}));
+    text_ += fmt::format("{}, budget {} ({}), granularity {}\n{}\n", workload, budget, short_bytes(cell.budget_bytes),
+                         granularity, format_table(rows, {false, true, true, true, true, true, true, true, true}));
     return json;
   }
 
@@ -158,11 +170,22 @@ class SparseWriteAnalysis {
     return interval.defined() ? fmt::format("[{:.4f}, {:.4f}]", interval.low, interval.high) : "-";
   }
 
-  static std::vector<std::string> table_row(const std::string& method, const Json& json, const std::vector<Pair>& pairs) {
-    if (json["n"] == 0) return {method, "0", json["infeasible"].is_null() ? "failed" : "infeasible", "", "", "", "", "", ""};
-    std::string off = json["measured_peak_bytes"] == json["predicted_peak_bytes"] ? "" : fmt::format(" ({:.4f} of planned)", double(json["peak_measured_to_predicted"]));
-    std::vector<std::string> row{method, fmt::format("{}", std::int64_t(json["n"])), fmt::format("{:.4f}", double(json["wall_s"])),
-                                 fmt::format("{:.4f}", double(json["predicted_s"])), short_bytes(json["measured_peak_bytes"]) + off, "", "", "", ""};
+  static std::vector<std::string> table_row(const std::string& method, const Json& json,
+                                            const std::vector<Pair>& pairs) {
+    if (json["n"] == 0)
+      return {method, "0", json["infeasible"].is_null() ? "failed" : "infeasible", "", "", "", "", "", ""};
+    std::string off = json["measured_peak_bytes"] == json["predicted_peak_bytes"]
+                          ? ""
+                          : fmt::format(" ({:.4f} of planned)", double(json["peak_measured_to_predicted"]));
+    std::vector<std::string> row{method,
+                                 fmt::format("{}", std::int64_t(json["n"])),
+                                 fmt::format("{:.4f}", double(json["wall_s"])),
+                                 fmt::format("{:.4f}", double(json["predicted_s"])),
+                                 short_bytes(json["measured_peak_bytes"]) + off,
+                                 "",
+                                 "",
+                                 "",
+                                 ""};
     for (const Pair& pair : pairs) {
       if (pair.over != "joint" || pair.under != method) continue;
       row[5] = fmt::format("{:.4f}", pair.wall.geometric_mean);
@@ -179,11 +202,16 @@ class SparseWriteAnalysis {
     struct Target {
       const char *budget, *under, *key;
     };
-    for (const Target& target : {Target{"both", "retain+whole", "targets.joint_to_whole"}, Target{"tight", "region", "targets.joint_to_region"}}) {
+    for (const Target& target : {Target{"both", "retain+whole", "targets.joint_to_whole"},
+                                 Target{"tight", "region", "targets.joint_to_region"}}) {
       auto cell = cells_.find({workload, target.budget, "segment"});
       if (workload.empty() || cell == cells_.end()) continue;
       double at_most = study_.get_real(target.key);
-      Json json = {{"workload", workload}, {"budget", target.budget}, {"over", "joint"}, {"under", target.under}, {"at_most", at_most}};
+      Json json = {{"workload", workload},
+                   {"budget", target.budget},
+                   {"over", "joint"},
+                   {"under", target.under},
+                   {"at_most", at_most}};
       std::string said;
       for (const Pair& pair : pairs(cell->second)) {
         if (pair.over != "joint" || pair.under != target.under) continue;
@@ -193,14 +221,16 @@ class SparseWriteAnalysis {
         json["predicted"] = pair.predicted;
         json["met"] = found <= at_most;
         json["missed_by"] = std::max(0.0, found - at_most);
-        said = fmt::format("{:.4f} {}: {}", found, interval_text(pair.wall.bootstrap), found <= at_most ? "met" : fmt::format("missed by {:.4f}", found - at_most));
+        said = fmt::format("{:.4f} {}: {}", found, interval_text(pair.wall.bootstrap),
+                           found <= at_most ? "met" : fmt::format("missed by {:.4f}", found - at_most));
         said += fmt::format(", planned {:.4f}", pair.predicted);
       }
       if (said.empty()) {
         json["met"] = false;
         said = "not measured: one of the two has no plan there";
       }
-      text_ += fmt::format("target: {}, budget {}, joint : {} at most {:.2f}: {}\n", workload, target.budget, target.under, at_most, said);
+      text_ += fmt::format("target: {}, budget {}, joint : {} at most {:.2f}: {}\n", workload, target.budget,
+                           target.under, at_most, said);
       all.push_back(std::move(json));
     }
     return all;
@@ -213,9 +243,12 @@ class SparseWriteAnalysis {
     for (const Record& record : records_) {
       if (!record.ok() || (record.kind != "process" && record.kind != "map_measured")) continue;
       const Json& json = record.json;
-      std::string what = record.kind == "process" ? std::string(json.at("workload")) : fmt::format("map {}/{}", double(json.at("table_ratio")), double(json.at("written_share")));
+      std::string what = record.kind == "process" ? std::string(json.at("workload"))
+                                                  : fmt::format("map {}/{}", double(json.at("table_ratio")),
+                                                                double(json.at("written_share")));
       auto [reference, fresh] = first.emplace(what, &record);
-      if (fresh) all[what] = {{"equal", true}, {"hash", json.at("hash")}, {"processes", 0}, {"differing", Json::array()}};
+      if (fresh)
+        all[what] = {{"equal", true}, {"hash", json.at("hash")}, {"processes", 0}, {"differing", Json::array()}};
       all[what]["processes"] = std::int64_t(all[what]["processes"]) + 1;
       if (json.at("hash") == reference->second->json.at("hash")) continue;
       all[what]["equal"] = false;
@@ -223,14 +256,16 @@ class SparseWriteAnalysis {
       if (!wrong.empty()) continue;
       for (auto& [name, value] : json.at("hash").items()) {
         if (reference->second->json.at("hash").at(name) == value) continue;
-        wrong = fmt::format("[study] expected equal bytes under all methods, the {} of {} (line {}) differ from those of {} (line {})", name,
-                            record.id, record.line, reference->second->id, reference->second->line);
+        wrong = fmt::format(
+            "[study] expected equal bytes under all methods, the {} of {} (line {}) differ from those of {} (line {})",
+            name, record.id, record.line, reference->second->id, reference->second->line);
         break;
       }
     }
     std::size_t processes = 0;
     for (const auto& [what, json] : all.items()) processes += std::size_t(json["processes"]);
-    if (wrong.empty() && processes > 0) text_ += fmt::format("gradients, parameters and states: equal bytes in all {} processes\n", processes);
+    if (wrong.empty() && processes > 0)
+      text_ += fmt::format("gradients, parameters and states: equal bytes in all {} processes\n", processes);
     return all;
   }
 
@@ -239,14 +274,20 @@ class SparseWriteAnalysis {
     for (const Record& record : records_) {
       if (record.kind != "map" || !record.ok()) continue;
       const Json& json = record.json;
-      auto ratio = [&](const char* under) { return double(json.at("predicted_s").at("joint")) / double(json.at("predicted_s").at(under)); };
-      Json cell = {{"table_ratio", json.at("table_ratio")}, {"written_share", json.at("written_share")}, {"budget_bytes", json.at("budget_bytes")},
-                   {"predicted", {{"retain+whole", ratio("retain+whole")}, {"region", ratio("region")}}}, {"measured", nullptr}};
+      auto ratio = [&](const char* under) {
+        return double(json.at("predicted_s").at("joint")) / double(json.at("predicted_s").at(under));
+      };
+      Json cell = {{"table_ratio", json.at("table_ratio")},
+                   {"written_share", json.at("written_share")},
+                   {"budget_bytes", json.at("budget_bytes")},
+                   {"predicted", {{"retain+whole", ratio("retain+whole")}, {"region", ratio("region")}}},
+                   {"measured", nullptr}};
       auto measured = map_.find({json.at("table_ratio"), json.at("written_share")});
       if (measured != map_.end()) {
         cell["measured"] = Json::object();
         for (const Pair& pair : pairs(measured->second)) {
-          if (pair.over == "joint") cell["measured"][pair.under] = {{"wall", ratio_json(pair.wall)}, {"cpu", ratio_json(pair.cpu)}};
+          if (pair.over == "joint")
+            cell["measured"][pair.under] = {{"wall", ratio_json(pair.wall)}, {"cpu", ratio_json(pair.cpu)}};
         }
       }
       cells.push_back(std::move(cell));
@@ -264,6 +305,8 @@ class SparseWriteAnalysis {
 
 }  // namespace
 
-Analysis analyse_sparse_write(const Config& study, const std::vector<Record>& records) { return SparseWriteAnalysis(study, records).analyse(); }
+Analysis analyse_sparse_write(const Config& study, const std::vector<Record>& records) {
+  return SparseWriteAnalysis(study, records).analyse();
+}
 
 }  // namespace reprise::study

@@ -1,6 +1,6 @@
-// The map: where does it pay off to preserve by region? A grid of sizes of the table against shares of it that a segment
-// writes. Each cell is profiled and planned at its own size, at the smallest budget at which all three methods have a
-// plan, plus 2 %; some cells are measured under these plans.
+// The map: where does it pay off to preserve by region? A grid of sizes of the table against shares of it that a
+// segment writes. Each cell is profiled and planned at its own size, at the smallest budget at which all three methods
+// have a plan, plus 2 %; some cells are measured under these plans.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -27,7 +27,9 @@ constexpr std::uint64_t kMapStream = 0x6d6170;  // "map"
 struct MapCell {
   double table_ratio = 0, written_share = 0;
   std::string name() const { return fmt::format("{}/{}", table_ratio, written_share); }
-  std::string plan_file(const std::string& method) const { return fmt::format("plans/map/{}_{}.{}.json", table_ratio, written_share, method); }
+  std::string plan_file(const std::string& method) const {
+    return fmt::format("plans/map/{}_{}.{}.json", table_ratio, written_share, method);
+  }
 };
 
 std::vector<MapCell> cells_of(const Config& study) {
@@ -39,7 +41,8 @@ std::vector<MapCell> cells_of(const Config& study) {
 }
 
 Config map_config(const Config& study) {
-  Config config = workload_config(study, study.get_string("map.workload"), split_overrides(study.get_string("map.overrides")));
+  Config config =
+      workload_config(study, study.get_string("map.workload"), split_overrides(study.get_string("map.overrides")));
   config.set("recompute.longest_run", std::int64_t{1}, "the study");
   config.set("recompute.granularity", std::string("segment"), "the study");
   return config;
@@ -52,7 +55,8 @@ std::int64_t activation_bytes(Config config) {
 }
 
 std::vector<std::string> sizes_of(const MapCell& cell, std::int64_t activations, std::int64_t row_bytes) {
-  auto rows = std::max<std::int64_t>(1, std::llround(cell.table_ratio * static_cast<double>(activations) / static_cast<double>(row_bytes)));
+  auto rows = std::max<std::int64_t>(
+      1, std::llround(cell.table_ratio * static_cast<double>(activations) / static_cast<double>(row_bytes)));
   auto writes = std::clamp<std::int64_t>(std::llround(cell.written_share * static_cast<double>(rows)), 1, rows);
   return {fmt::format("model.table.rows={}", rows), fmt::format("model.writes={}", writes)};
 }
@@ -66,7 +70,8 @@ std::vector<std::string> words_of(const Json& list) {
 Plan read_plan(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) fail(ErrorKind::user, "[study] expected the plan {} of this cell of the map, cannot read it", file.string());
+  if (!in || !(text << in.rdbuf()))
+    fail(ErrorKind::user, "[study] expected the plan {} of this cell of the map, cannot read it", file.string());
   return plan_from_json(text.str(), file.string());
 }
 
@@ -116,12 +121,16 @@ void check_map(const Config& study) {
   }
   Config config = map_config(study);
   if (!config.has("model.table.rows") || !config.has("model.writes")) {
-    throw study.error_at("map.workload", "expected a workload with model.table.rows and model.writes, it is of model.type {}", config.get_string("model.type"));
+    throw study.error_at("map.workload",
+                         "expected a workload with model.table.rows and model.writes, it is of model.type {}",
+                         config.get_string("model.type"));
   }
   std::vector<MapCell> cells = cells_of(study);
   for (const std::string& measured : study.get_list("map.measured")) {
     bool known = std::any_of(cells.begin(), cells.end(), [&](const MapCell& cell) { return cell.name() == measured; });
-    if (!known) throw study.error_at("map.measured", "expected cells RATIO/SHARE of map.table_ratios and map.written_shares, got '{}'", measured);
+    if (!known)
+      throw study.error_at("map.measured",
+                           "expected cells RATIO/SHARE of map.table_ratios and map.written_shares, got '{}'", measured);
   }
 }
 
@@ -134,7 +143,10 @@ std::vector<Task> map_tasks(const Workshop& workshop, std::int64_t order) {
   workshop.note("profiling the map's largest cell");
   auto start = std::chrono::steady_clock::now();
   MapCell largest{study.get_numbers("map.table_ratios").back(), study.get_numbers("map.written_shares").back()};
-  workshop.run_fresh({{"do", "map"}, {"table_ratio", largest.table_ratio}, {"written_share", largest.written_share}, {"overrides", sizes_of(largest, activations, row_bytes)}});
+  workshop.run_fresh({{"do", "map"},
+                      {"table_ratio", largest.table_ratio},
+                      {"written_share", largest.written_share},
+                      {"overrides", sizes_of(largest, activations, row_bytes)}});
   // Most cells are smaller and take about half as long.
   double expected_s = 0.5 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<Task> tasks;
@@ -144,8 +156,12 @@ std::vector<Task> map_tasks(const Workshop& workshop, std::int64_t order) {
     task.id = "map/" + cell.name();
     task.label = "map at " + cell.name();
     task.expected_s = expected_s;
-    task.fields = {{"table_ratio", cell.table_ratio}, {"written_share", cell.written_share}, {"activation_bytes", activations}};
-    task.work = {{"do", "map"}, {"table_ratio", cell.table_ratio}, {"written_share", cell.written_share}, {"overrides", sizes_of(cell, activations, row_bytes)}};
+    task.fields = {
+        {"table_ratio", cell.table_ratio}, {"written_share", cell.written_share}, {"activation_bytes", activations}};
+    task.work = {{"do", "map"},
+                 {"table_ratio", cell.table_ratio},
+                 {"written_share", cell.written_share},
+                 {"overrides", sizes_of(cell, activations, row_bytes)}};
     tasks.push_back(std::move(task));
   }
   for (Task& task : measured_tasks(study, tasks, expected_s)) tasks.push_back(std::move(task));
@@ -167,13 +183,18 @@ Json run_map_cell(const Json& work, const fs::path& folder) {
   fs::create_directories(folder / "plans/map");
   for (const char* method : kMapMethods) {
     Planner::Answer answer = planner.plan(method, budget);
-    if (!answer.plan) fail(ErrorKind::internal, "[study] expected a plan of {} at its smallest budget plus 2 %, got none", method);
+    if (!answer.plan)
+      fail(ErrorKind::internal, "[study] expected a plan of {} at its smallest budget plus 2 %, got none", method);
     seconds[method] = static_cast<double>(answer.plan->predicted_ns) * 1e-9;
     peaks[method] = answer.plan->predicted_peak;
     write_file_atomically(folder / cell_of(work).plan_file(method), to_json(*answer.plan));
   }
-  return {{"budget_bytes", budget}, {"predicted_s", seconds}, {"predicted_peak_bytes", peaks}, {"smallest_feasible", smallest},
-          {"table_rows", config.get_int("model.table.rows")}, {"written_rows", config.get_int("model.writes")}};
+  return {{"budget_bytes", budget},
+          {"predicted_s", seconds},
+          {"predicted_peak_bytes", peaks},
+          {"smallest_feasible", smallest},
+          {"table_rows", config.get_int("model.table.rows")},
+          {"written_rows", config.get_int("model.writes")}};
 }
 
 Json run_map_process(const Json& work, const fs::path& folder) {

@@ -32,7 +32,8 @@ std::string choices_fingerprint(const Plan& plan) {
     text += "\n";
   }
   for (const PlannedClass& state : plan.classes) {
-    if (state.bytes > 0) text += fmt::format("{} {} {} {}\n", state.storage, state.node, state.update, static_cast<int>(state.state));
+    if (state.bytes > 0)
+      text += fmt::format("{} {} {} {}\n", state.storage, state.node, state.update, static_cast<int>(state.state));
   }
   return fingerprint(text);
 }
@@ -52,7 +53,8 @@ class SparseWritePlanner {
     Planned planned;
     planned.about = std::move(about_);
     planned.tasks = in_order();
-    for (Task& task : map_tasks(workshop_, static_cast<std::int64_t>(planned.tasks.size()))) planned.tasks.push_back(std::move(task));
+    for (Task& task : map_tasks(workshop_, static_cast<std::int64_t>(planned.tasks.size())))
+      planned.tasks.push_back(std::move(task));
     planned.notes = std::move(notes_);
     return planned;
   }
@@ -103,14 +105,18 @@ class SparseWritePlanner {
 
   std::map<std::string, std::int64_t> budgets_of(const std::string& name, RunPlanner& planner, const Json& smallest) {
     std::int64_t whole = smallest.at("retain+whole"), region = smallest.at("region");
-    std::map<std::string, std::int64_t> budgets = {{"both", whole + (whole + 49) / 50}, {"tight", region + (whole - region) / 2}};
+    std::map<std::string, std::int64_t> budgets = {{"both", whole + (whole + 49) / 50},
+                                                   {"tight", region + (whole - region) / 2}};
     if (name == study_.get_string("ladder.workload")) {
-      std::int64_t low = INT64_MAX, high = planner.least("retain").predicted_peak, rungs = study_.get_int("ladder.rungs");
+      std::int64_t low = INT64_MAX, high = planner.least("retain").predicted_peak,
+                   rungs = study_.get_int("ladder.rungs");
       for (const auto& [method, bytes] : smallest.items()) low = std::min(low, bytes.get<std::int64_t>());
-      for (std::int64_t i = 0; i < rungs; ++i) budgets[fmt::format("ladder{}", i + 1)] = low + (high - low) * i / (rungs - 1);
+      for (std::int64_t i = 0; i < rungs; ++i)
+        budgets[fmt::format("ladder{}", i + 1)] = low + (high - low) * i / (rungs - 1);
     }
-    std::string line = fmt::format("{}: a step of {:.3f} s in {} without recomputation; budgets", name,
-                                   static_cast<double>(planner.profile().base_ns()) * 1e-9, short_bytes(smallest.at("retain")));
+    std::string line =
+        fmt::format("{}: a step of {:.3f} s in {} without recomputation; budgets", name,
+                    static_cast<double>(planner.profile().base_ns()) * 1e-9, short_bytes(smallest.at("retain")));
     for (const auto& [budget, bytes] : budgets) {
       about_["budgets"][name][budget] = bytes;
       line += fmt::format(" {} {}", budget, short_bytes(bytes));
@@ -131,11 +137,14 @@ class SparseWritePlanner {
       if (stop_requested()) throw Interrupted{"planning the study; the same command begins that again"};
       std::int64_t least = about_["smallest_feasible"][cell.workload][cell.granularity][method];
       if (cell.bytes < least) {
-        cell.methods.push_back(infeasible_task(cell, method, fmt::format("the smallest feasible budget of {} is {} bytes, {}", method, least, short_bytes(least))));
+        cell.methods.push_back(infeasible_task(
+            cell, method,
+            fmt::format("the smallest feasible budget of {} is {} bytes, {}", method, least, short_bytes(least))));
         continue;
       }
       Planner::Answer answer = planner.plan(method, cell.bytes);
-      cell.methods.push_back(answer.plan ? process_task(cell, *answer.plan) : infeasible_task(cell, method, answer.none.message));
+      cell.methods.push_back(answer.plan ? process_task(cell, *answer.plan)
+                                         : infeasible_task(cell, method, answer.none.message));
     }
     cells_.push_back(std::move(cell));
   }
@@ -145,7 +154,11 @@ class SparseWritePlanner {
     task.kind = "process";
     task.id = fmt::format("process/{}/{}/{}/{}", cell.workload, cell.budget, cell.granularity, method);
     task.label = fmt::format("{} {} {} {}", cell.workload, cell.budget, cell.granularity, method);
-    task.fields = {{"workload", cell.workload}, {"budget", cell.budget}, {"budget_bytes", cell.bytes}, {"granularity", cell.granularity}, {"method", method}};
+    task.fields = {{"workload", cell.workload},
+                   {"budget", cell.budget},
+                   {"budget_bytes", cell.bytes},
+                   {"granularity", cell.granularity},
+                   {"method", method}};
     return task;
   }
 
@@ -167,10 +180,14 @@ class SparseWritePlanner {
     task.fields["lower_bound_s"] = static_cast<double>(plan.lower_bound_ns) * 1e-9;
     task.fields["predicted_peak_bytes"] = plan.predicted_peak;
     task.fields["plan"] = choices_fingerprint(plan);
-    task.work = {{"do", "process"}, {"config", "workloads/" + cell.workload + ".yaml"}, {"plan", file},
-                 {"warmup_steps", warmup}, {"timed_steps", timed},
-                 {"overrides", {"recompute.method=" + plan.method, "recompute.granularity=" + cell.granularity,
-                                fmt::format("memory.budget={}", cell.bytes)}}};
+    task.work = {{"do", "process"},
+                 {"config", "workloads/" + cell.workload + ".yaml"},
+                 {"plan", file},
+                 {"warmup_steps", warmup},
+                 {"timed_steps", timed},
+                 {"overrides",
+                  {"recompute.method=" + plan.method, "recompute.granularity=" + cell.granularity,
+                   fmt::format("memory.budget={}", cell.bytes)}}};
     return task;
   }
 

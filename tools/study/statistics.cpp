@@ -14,7 +14,8 @@ constexpr std::uint64_t kBootstrapStream = 0x626f6f74;  // "boot"
 std::vector<double> logs_of(const std::vector<double>& values) {
   std::vector<double> logs;
   for (double value : values) {
-    if (!(value > 0) || !std::isfinite(value)) fail(ErrorKind::internal, "[statistics] expected a ratio above 0, got {}", value);
+    if (!(value > 0) || !std::isfinite(value))
+      fail(ErrorKind::internal, "[statistics] expected a ratio above 0, got {}", value);
     logs.push_back(std::log(value));
   }
   return logs;
@@ -34,7 +35,8 @@ double quantile_of_sorted(const std::vector<double>& sorted, double p) {
   return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-/// The continued fraction of the incomplete beta function, by Lentz's method as modified by Thompson and Barnett (1986).
+/// The continued fraction of the incomplete beta function, by Lentz's method as modified by Thompson and Barnett
+/// (1986).
 double beta_fraction(double a, double b, double x) {
   constexpr double kTiny = 1e-300;
   auto away_from_zero = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
@@ -166,7 +168,8 @@ double incomplete_beta(double a, double b, double x) {
 
 double student_t_quantile(double p, double degrees) {
   if (!(p > 0 && p < 1) || !(degrees > 0)) {
-    fail(ErrorKind::internal, "[statistics] expected a probability between 0 and 1 and degrees above 0, got {} and {}", p, degrees);
+    fail(ErrorKind::internal, "[statistics] expected a probability between 0 and 1 and degrees above 0, got {} and {}",
+         p, degrees);
   }
   if (p < 0.5) return -student_t_quantile(1 - p, degrees);
   double high = 1;

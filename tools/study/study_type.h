@@ -18,19 +18,19 @@ namespace reprise::study {
 
 /// One thing to do, with one record to leave.
 struct Task {
-  std::string id, kind;     // of the record
-  std::string label;        // for the line of progress: "row_memory tight segment joint, block 3"
+  std::string id, kind;  // of the record
+  std::string label;     // for the line of progress: "row_memory tight segment joint, block 3"
   std::int64_t order = 0, block = 0;
-  int lanes = 1;            // how many such tasks may run at once; with 1 a task has the machine for itself
-  double expected_s = 0;    // of the whole process
-  std::string infeasible;   // why there is no process; empty: there is one
-  Json fields;              // what the record says besides, known before the process
-  Json work;                // what run() gets
+  int lanes = 1;           // how many such tasks may run at once; with 1 a task has the machine for itself
+  double expected_s = 0;   // of the whole process
+  std::string infeasible;  // why there is no process; empty: there is one
+  Json fields;             // what the record says besides, known before the process
+  Json work;               // what run() gets
 };
 
 struct Planned {
-  Json about;               // fields of the record of kind `study`: fingerprints, budgets, ...
-  std::vector<Task> tasks;  // in the order in which they are begun
+  Json about;                      // fields of the record of kind `study`: fingerprints, budgets, ...
+  std::vector<Task> tasks;         // in the order in which they are begun
   std::vector<std::string> notes;  // lines for people, printed before the first task
 };
 
@@ -53,9 +53,9 @@ class Workshop {
 };
 
 struct Analysis {
-  Json summary;             // summary.json
-  std::string text;         // the table for people
-  std::string wrong;        // in words, where the results contradict what must hold (bytes that differ); empty: nothing
+  Json summary;       // summary.json
+  std::string text;   // the table for people
+  std::string wrong;  // in words, where the results contradict what must hold (bytes that differ); empty: nothing
 };
 
 class StudyType {
@@ -73,13 +73,13 @@ class StudyType {
   virtual Analysis analyse(const Config& study, const std::vector<Record>& records) const = 0;
   /// The lines to put under `fingerprints:` in the file, made anew.
   virtual std::string fingerprints(const Config& study) const = 0;
-  /// What the sizes meant for a GPU come to, recorded without being run; empty where the file has none. Errors (config): far
-  /// from what the file says.
+  /// What the sizes meant for a GPU come to, recorded without being run; empty where the file has none. Errors
+  /// (config): far from what the file says.
   virtual std::string gpu_sizes(const Config& /*study*/) const { return ""; }
 };
 
 struct RegisteredType {
-  ModelType keys;           // name as `type`, summary, its keys
+  ModelType keys;  // name as `type`, summary, its keys
   std::function<std::unique_ptr<StudyType>()> make;
 };
 /// All types, in types.cpp.

@@ -6,6 +6,7 @@
 #include "core/machine.h"
 #include "ops/onednn.h"
 #include "recompute/fingerprint.h"
+#include "tools/cli/commit.h"
 #include "tools/study/record.h"
 
 namespace reprise::study {
@@ -36,11 +37,8 @@ std::string compiler() {
 }  // namespace
 
 Json versions() {
-  return {{"reprise", build_version()},
-          {"compiler", compiler()},
-          {"onednn", onednn::version()},
-          {"processor", processor_name()},
-          {"isa", onednn::isa_name()}};
+  return {{"reprise", build_version()},  {"commit", build_commit()},      {"compiler", compiler()},
+          {"onednn", onednn::version()}, {"processor", processor_name()}, {"isa", onednn::isa_name()}};
 }
 
 std::string differing_versions(const Json& then) {
@@ -54,7 +52,8 @@ std::string differing_versions(const Json& then) {
   return text;
 }
 
-Json begin_record(const Config& study, const std::string& kind, const std::string& id, std::int64_t order, std::int64_t block) {
+Json begin_record(const Config& study, const std::string& kind, const std::string& id, std::int64_t order,
+                  std::int64_t block) {
   Json record;
   record["schema"] = kSchema;
   record["study"] = study.get_string("name");

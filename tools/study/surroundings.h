@@ -1,5 +1,5 @@
-// What a record says of the circumstances: program, machine, load, time. Called by the runner when a task begins and when it
-// has ended; nothing in it names a person or the machine itself.
+// What a record says of the circumstances: program, machine, load, time. Called by the runner when a task begins and
+// when it has ended; nothing in it names a person or the machine itself.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ Json versions();
 std::string differing_versions(const Json& then);
 
 /// The fields that every record has, as they are before the work: started now, under this load.
-Json begin_record(const Config& study, const std::string& kind, const std::string& id, std::int64_t order, std::int64_t block);
+Json begin_record(const Config& study, const std::string& kind, const std::string& id, std::int64_t order,
+                  std::int64_t block);
 /// Fills in what is known afterwards; `error` is empty where there was none.
 void end_record(Json& record, const std::string& status, const std::string& error, double elapsed_s);
 

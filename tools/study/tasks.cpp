@@ -15,9 +15,16 @@ constexpr std::uint64_t kBlockStream = 0x626c6f636b;  // "block"
 std::string tasks_to_json(const std::vector<Task>& tasks) {
   Json list = Json::array();
   for (const Task& task : tasks) {
-    list.push_back({{"id", task.id}, {"kind", task.kind}, {"label", task.label}, {"order", task.order}, {"block", task.block},
-                    {"lanes", task.lanes}, {"expected_s", task.expected_s}, {"infeasible", task.infeasible},
-                    {"fields", task.fields}, {"work", task.work}});
+    list.push_back({{"id", task.id},
+                    {"kind", task.kind},
+                    {"label", task.label},
+                    {"order", task.order},
+                    {"block", task.block},
+                    {"lanes", task.lanes},
+                    {"expected_s", task.expected_s},
+                    {"infeasible", task.infeasible},
+                    {"fields", task.fields},
+                    {"work", task.work}});
   }
   std::string text = fmt::format("{{\"format\": \"{}\", \"tasks\": [", kFormat);
   const char* between = "\n";
@@ -52,7 +59,8 @@ std::vector<std::size_t> random_order(std::size_t count, std::uint64_t seed, std
   return order;
 }
 
-std::vector<std::pair<std::size_t, std::int64_t>> interleaved_blocks(const std::vector<std::int64_t>& blocks_of_cells, std::uint64_t seed) {
+std::vector<std::pair<std::size_t, std::int64_t>> interleaved_blocks(const std::vector<std::int64_t>& blocks_of_cells,
+                                                                     std::uint64_t seed) {
   struct Place {
     double at;
     std::size_t cell;
@@ -63,7 +71,8 @@ std::vector<std::pair<std::size_t, std::int64_t>> interleaved_blocks(const std::
   for (std::size_t cell = 0; cell < blocks_of_cells.size(); ++cell) {
     for (std::int64_t block = 0; block < blocks_of_cells[cell]; ++block) {
       double shift = philox_word(seed, kBlockStream, draw++) * 0x1p-32;
-      places.push_back({(static_cast<double>(block) + shift) / static_cast<double>(blocks_of_cells[cell]), cell, block});
+      places.push_back(
+          {(static_cast<double>(block) + shift) / static_cast<double>(blocks_of_cells[cell]), cell, block});
     }
   }
   std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.at < b.at; });

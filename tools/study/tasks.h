@@ -16,8 +16,9 @@ std::vector<Task> tasks_from_json(const std::string& text, const std::string& or
 /// A seeded random order of 0 .. count-1 (Fisher and Yates), from the Philox stream (seed, id).
 std::vector<std::size_t> random_order(std::size_t count, std::uint64_t seed, std::uint64_t id);
 
-/// Cells that are measured in blocks, mixed: block i of n of a cell stands at a random place of the i-th n-th part of the
-/// whole time, so that every cell is measured from beginning to end. Returns (cell, block) in order.
-std::vector<std::pair<std::size_t, std::int64_t>> interleaved_blocks(const std::vector<std::int64_t>& blocks_of_cells, std::uint64_t seed);
+/// Cells that are measured in blocks, mixed: block i of n of a cell stands at a random place of the i-th n-th part of
+/// the whole time, so that every cell is measured from beginning to end. Returns (cell, block) in order.
+std::vector<std::pair<std::size_t, std::int64_t>> interleaved_blocks(const std::vector<std::int64_t>& blocks_of_cells,
+                                                                     std::uint64_t seed);
 
 }  // namespace reprise::study

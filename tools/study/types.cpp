@@ -20,9 +20,11 @@ Schema study_schema() {
   schema.add({
       choice_key("type", study_types().front().keys.name, {}, "what is measured; it decides which other keys exist"),
       text_key("name", "", "the study's name, which stands in every record; empty: that of the file"),
-      integer_key("seed", 1, at_least(0), "", "the number from which the order of processes and every bootstrap follow"),
+      integer_key("seed", 1, at_least(0), "",
+                  "the number from which the order of processes and every bootstrap follow"),
       integer_key("threads", 2, between(1, 1024), "threads", "threads of each measuring process"),
-      duration_key("limit", 80 * 60, at_least(0), "longest time that the study is meant to take; a warning where more is expected"),
+      duration_key("limit", 80 * 60, at_least(0),
+                   "longest time that the study is meant to take; a warning where more is expected"),
   });
   for (const RegisteredType& type : study_types()) schema.add_model_type(type.keys);
   return schema;
@@ -32,8 +34,10 @@ Config load_study(const std::string& file, const std::vector<OverrideText>& over
   Config study = load_numbered_config(file, overrides, study_schema());
   if (study.get_string("name").empty()) study.set("name", study.name(), "the file's name");
   for (char c : study.get_string("name")) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-    if (!plain) throw study.error_at("name", "expected letters, digits, '_', '-' and '.', since a folder is named by it");
+    bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    if (!plain)
+      throw study.error_at("name", "expected letters, digits, '_', '-' and '.', since a folder is named by it");
   }
   return study;
 }

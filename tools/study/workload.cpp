@@ -11,7 +11,8 @@ std::vector<Key> workload_keys() {
   return {
       map_key("workloads", {}, "what is trained: a name of one's own, and a configuration file beside this one"),
       map_key("overrides", {}, "by workload: key=value words that come after its file"),
-      map_key("fingerprints.config", {}, "by workload: of the keys that shape its step; --print-fingerprints makes them"),
+      map_key("fingerprints.config", {},
+              "by workload: of the keys that shape its step; --print-fingerprints makes them"),
       map_key("fingerprints.trace", {}, "by workload: of the nodes of its step"),
   };
 }
@@ -23,7 +24,8 @@ Words workload_names(const Config& study) {
   return names;
 }
 
-std::string entry_or(const Config& study, const std::string& key, const std::string& entry, const std::string& otherwise) {
+std::string entry_or(const Config& study, const std::string& key, const std::string& entry,
+                     const std::string& otherwise) {
   for (const auto& [name, value] : study.get_map(key)) {
     if (name == entry) return value;
   }
@@ -36,10 +38,14 @@ std::vector<std::string> split_overrides(const std::string& text) {
   int depth = 0;
   char quote = 0;
   for (char c : text) {
-    if (quote != 0) quote = c == quote ? 0 : quote;
-    else if (c == '\'' || c == '"') quote = c;
-    else if (c == '[' || c == '{') ++depth;
-    else if (c == ']' || c == '}') --depth;
+    if (quote != 0)
+      quote = c == quote ? 0 : quote;
+    else if (c == '\'' || c == '"')
+      quote = c;
+    else if (c == '[' || c == '{')
+      ++depth;
+    else if (c == ']' || c == '}')
+      --depth;
     if (c == ' ' && quote == 0 && depth == 0) {
       if (!word.empty()) words.push_back(std::move(word));
       word.clear();
@@ -64,7 +70,8 @@ Config workload_config(const Config& study, const std::string& name, const std::
     config.set("recompute.method", std::string("joint"), "the study");
     return config;
   } catch (Error& error) {
-    error.add_context(fmt::format("while reading the workload {} of {}", name, study.entry_position("workloads", name).text()));
+    error.add_context(
+        fmt::format("while reading the workload {} of {}", name, study.entry_position("workloads", name).text()));
     throw;
   }
 }
@@ -82,31 +89,42 @@ WorkloadPrint print_of_workload(const Config& workload) {
 WorkloadPrint print_of_training(const Config& workload) {
   WorkloadPrint print = print_of_workload(workload);
   std::string text = print.config;
-  for (const char* key : {"train.epochs", "train.max_steps", "train.schedule", "train.warmup_steps", "train.step_epochs", "train.step_factor",
-                          "train.clip_norm", "data.limit", "data.synthetic.train", "data.synthetic.test", "data.synthetic.seed", "eval.batch",
-                          "eval.hash_images", "probe.epochs", "probe.batch", "probe.lr", "probe.weight_decay", "probe.labels", "augment.crop",
-                          "augment.scale_min", "augment.scale_max", "augment.pad", "augment.flip", "augment.jitter_probability",
-                          "augment.jitter", "augment.hue", "augment.gray"}) {
-    if (workload.has(key)) text += fmt::format("\n{}={}", key, value_text(*workload.keys().find(key), workload.value(key)));
+  for (const char* key :
+       {"train.epochs",         "train.max_steps",     "train.schedule",      "train.warmup_steps",
+        "train.step_epochs",    "train.step_factor",   "train.clip_norm",     "data.limit",
+        "data.synthetic.train", "data.synthetic.test", "data.synthetic.seed", "eval.batch",
+        "eval.hash_images",     "probe.epochs",        "probe.batch",         "probe.lr",
+        "probe.weight_decay",   "probe.labels",        "augment.crop",        "augment.scale_min",
+        "augment.scale_max",    "augment.pad",         "augment.flip",        "augment.jitter_probability",
+        "augment.jitter",       "augment.hue",         "augment.gray"}) {
+    if (workload.has(key))
+      text += fmt::format("\n{}={}", key, value_text(*workload.keys().find(key), workload.value(key)));
   }
   return {fingerprint(text), print.trace};
 }
 
 void require_frozen(const Config& study, const std::string& name, const WorkloadPrint& found) {
-  std::string config = entry_or(study, "fingerprints.config", name), trace = entry_or(study, "fingerprints.trace", name);
+  std::string config = entry_or(study, "fingerprints.config", name),
+              trace = entry_or(study, "fingerprints.trace", name);
   if (config.empty() || trace.empty()) {
-    throw study.error_at_entry("workloads", name, "expected fingerprints.config and fingerprints.trace of the workload {}, there is none. "
-                               "`reprise study {} --print-fingerprints` makes them", name, study.file());
+    throw study.error_at_entry("workloads", name,
+                               "expected fingerprints.config and fingerprints.trace of the workload {}, there is none. "
+                               "`reprise study {} --print-fingerprints` makes them",
+                               name, study.file());
   }
   if (config == found.config && trace == found.trace) return;
   std::string differs;
-  if (config != found.config) differs = fmt::format("its configuration has the fingerprint {} instead of {}", found.config, config);
+  if (config != found.config)
+    differs = fmt::format("its configuration has the fingerprint {} instead of {}", found.config, config);
   if (trace != found.trace) {
-    differs += fmt::format("{}its step has the trace {} instead of {}", differs.empty() ? "" : ", and ", found.trace, trace);
+    differs +=
+        fmt::format("{}its step has the trace {} instead of {}", differs.empty() ? "" : ", and ", found.trace, trace);
   }
-  throw study.error_at_entry(config != found.config ? "fingerprints.config" : "fingerprints.trace", name,
-                             "expected the workload {} that the study was frozen with: {}. A study with another workload is another study: "
-                             "--print-fingerprints makes new ones", name, differs);
+  throw study.error_at_entry(
+      config != found.config ? "fingerprints.config" : "fingerprints.trace", name,
+      "expected the workload {} that the study was frozen with: {}. A study with another workload is another study: "
+      "--print-fingerprints makes new ones",
+      name, differs);
 }
 
 std::string fingerprint_section(const Config& study, WorkloadPrint (*print)(const Config&)) {

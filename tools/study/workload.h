@@ -15,8 +15,8 @@ std::vector<Key> workload_keys();
 /// The names, in the order of the file. Errors (config): none is given.
 Words workload_names(const Config& study);
 
-/// The configuration of one workload as the study runs it: its file, its overrides, the study's threads, no budget and no
-/// stored plan. Errors (config): as reading it; with the place in the study file.
+/// The configuration of one workload as the study runs it: its file, its overrides, the study's threads, no budget and
+/// no stored plan. Errors (config): as reading it; with the place in the study file.
 Config workload_config(const Config& study, const std::string& name, const std::vector<std::string>& more = {});
 
 struct WorkloadPrint {
@@ -25,7 +25,8 @@ struct WorkloadPrint {
 };
 WorkloadPrint print_of_workload(const Config& workload);
 
-/// The same where whole trainings are compared: `config` is also of what decides how a training goes on and is evaluated.
+/// The same where whole trainings are compared: `config` is also of what decides how a training goes on and is
+/// evaluated.
 WorkloadPrint print_of_training(const Config& workload);
 
 /// Errors (config): the study file has no fingerprints of the workload, or others; says which.
@@ -38,6 +39,7 @@ std::string fingerprint_section(const Config& study, WorkloadPrint (*print)(cons
 std::vector<std::string> split_overrides(const std::string& text);
 
 /// The value of one entry of a map key; `otherwise` where there is none.
-std::string entry_or(const Config& study, const std::string& key, const std::string& entry, const std::string& otherwise = "");
+std::string entry_or(const Config& study, const std::string& key, const std::string& entry,
+                     const std::string& otherwise = "");
 
 }  // namespace reprise::study

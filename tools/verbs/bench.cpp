@@ -35,8 +35,8 @@ Examples:
 
 using Bench = bench::Report (*)(const bench::BenchOptions&);
 const std::map<std::string, Bench> kBenches = {
-    {"ops", bench::bench_ops},     {"step", bench::bench_step},     {"replay", bench::bench_replay},
-    {"optim", bench::bench_optim}, {"loader", bench::bench_loader}, {"startup", bench::bench_startup},
+    {"ops", bench::bench_ops},         {"step", bench::bench_step},     {"replay", bench::bench_replay},
+    {"optim", bench::bench_optim},     {"loader", bench::bench_loader}, {"startup", bench::bench_startup},
     {"planner", bench::bench_planner},
 };
 
@@ -117,9 +117,9 @@ Verb bench_verb() {
                 .option_text("DIR");
             app.add_flag("--quick", options->bench.quick,
                          "tiny sizes, few rounds: shows that it works, the figures mean nothing");
-            app.add_option("--memory-of", options->memory_of).hidden();  // a child of `bench step`
+            app.add_option("--memory-of", options->memory_of).hidden();        // a child of `bench step`
             app.add_option("--planner-case", options->planner_case).hidden();  // a child of `bench planner`
-            app.add_flag("--first-step", options->first_step).hidden();  // a child of `bench startup`
+            app.add_flag("--first-step", options->first_step).hidden();        // a child of `bench startup`
             return [options] { return run(*options); };
           }};
 }

@@ -28,7 +28,7 @@ Examples:
 
 struct Options {
   ConfigArguments arguments;
-  CheckOptions check;
+  EquivalenceOptions check;
   std::string methods;
   bool no_guard = false, no_differences = false;
 };
@@ -38,7 +38,8 @@ std::vector<std::string> split(const std::string& list) {
   std::istringstream stream(list);
   for (std::string word; std::getline(stream, word, ',');) {
     if (!allowed_by(word) && word != "unchecked") {
-      fail(ErrorKind::user, "[check] expected methods among {} and unchecked, got '{}'", fmt::join(plannable_methods(), ", "), word);
+      fail(ErrorKind::user, "[check] expected methods among {} and unchecked, got '{}'",
+           fmt::join(plannable_methods(), ", "), word);
     }
     words.push_back(word);
   }
@@ -46,31 +47,34 @@ std::vector<std::string> split(const std::string& list) {
 }
 
 int run(const Options& given) {
-  CheckOptions options = given.check;
+  EquivalenceOptions options = given.check;
   if (options.steps < 1) fail(ErrorKind::user, "[check] expected at least 1 step, got {}", options.steps);
   if (!given.methods.empty()) options.methods = split(given.methods);
   options.guarded_step = !given.no_guard;
   options.finite_differences = !given.no_differences;
   Config config = given.arguments.load();
-  CheckReport report = check_model(config, options);
+  EquivalenceReport report = check_model(config, options);
   std::printf("%-56s %9s %12s  %s\n", "run", "seconds", "peak", "result");
-  for (const CheckRow& row : report.rows) {
+  for (const EquivalenceRow& row : report.rows) {
     std::string peak = row.peak_bytes > 0 ? readable_bytes(row.peak_bytes) : "";
     std::printf("%-56s %9.2f %12s  %s\n", row.what.c_str(), row.seconds, peak.c_str(),
                 row.good ? "same" : ("DIFFERS: " + row.difference).c_str());
   }
-  std::printf(report.good() ? "no difference\n" : "recomputation changes this model's results; see the first row that differs\n");
+  std::printf(report.good() ? "no difference\n"
+                            : "recomputation changes this model's results; see the first row that differs\n");
   return report.good() ? 0 : 1;
 }
 
 }  // namespace
 
 Verb check_verb() {
-  return {"check", "compare training with and without recomputation, byte for byte", kHelp, [](Command& app) -> VerbAction {
+  return {"check", "compare training with and without recomputation, byte for byte", kHelp,
+          [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
             app.add_option("--steps", options->check.steps, "steps per method (3)");
-            app.add_option("--methods", options->methods, "methods, separated by commas (retain,whole,region,retain+whole,whole+region,joint)");
+            app.add_option("--methods", options->methods,
+                           "methods, separated by commas (retain,whole,region,retain+whole,whole+region,joint)");
             app.add_flag("--no-guard", options->no_guard, "leave out the guarded step");
             app.add_flag("--no-differences", options->no_differences, "leave out the finite differences");
             return [options] { return run(*options); };

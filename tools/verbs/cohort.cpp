@@ -55,9 +55,9 @@ int run(const Options& options) {
   } else if (options.json) {
     print(json_pretty(cohort::summary(cohort)));
   } else {
-    print("Verdicts\n\n" + cohort::verdict_table(cohort) + "\nPrograms that a mode gets wrong, by root-cause class\n\n" +
-          cohort::class_table(cohort) + "\nPrograms on whose verdict two modes differ\n\n" +
-          cohort::difference_table(cohort));
+    print("Verdicts\n\n" + cohort::verdict_table(cohort) +
+          "\nPrograms that a mode gets wrong, by root-cause class\n\n" + cohort::class_table(cohort) +
+          "\nPrograms on whose verdict two modes differ\n\n" + cohort::difference_table(cohort));
   }
   return 0;
 }

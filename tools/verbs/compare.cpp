@@ -38,7 +38,7 @@ struct Options {
 
 struct Run {
   std::string name;
-  Json settings, summary;               // null where there is none
+  Json settings, summary;                // null where there is none
   std::map<std::int64_t, Json> metrics;  // by step
 };
 
@@ -48,7 +48,8 @@ Json read_json(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return nullptr;
   Json value = Json::parse(read_text_file(path, "compare", kLongestText), nullptr, false);
-  if (!value.is_object()) fail(ErrorKind::user, "[compare] expected a JSON object in {}, got something else", path.string());
+  if (!value.is_object())
+    fail(ErrorKind::user, "[compare] expected a JSON object in {}, got something else", path.string());
   return value;
 }
 
@@ -114,8 +115,10 @@ Rows differences(const std::vector<Run>& runs) {
   Rows rows;
   for (const std::string& key : all_keys(runs)) {
     std::vector<std::string> row{key};
-    for (const Run& run : runs) row.push_back(run.settings.contains(key) ? text_of(run.settings[key]) : "(no such key)");
-    if (std::any_of(row.begin() + 2, row.end(), [&](const std::string& cell) { return cell != row[1]; })) rows.push_back(row);
+    for (const Run& run : runs)
+      row.push_back(run.settings.contains(key) ? text_of(run.settings[key]) : "(no such key)");
+    if (std::any_of(row.begin() + 2, row.end(), [&](const std::string& cell) { return cell != row[1]; }))
+      rows.push_back(row);
   }
   return rows;
 }
@@ -124,7 +127,8 @@ Rows results(const std::vector<Run>& runs) {
   Rows rows;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     for (const auto& [name, text] : summary_rows(runs[r].summary.is_null() ? Json::object() : runs[r].summary)) {
-      auto row = std::find_if(rows.begin(), rows.end(), [&, &name = name](const auto& cells) { return cells[0] == name; });
+      auto row =
+          std::find_if(rows.begin(), rows.end(), [&, &name = name](const auto& cells) { return cells[0] == name; });
       if (row == rows.end()) {
         rows.emplace_back(runs.size() + 1, "-");
         row = rows.end() - 1;
@@ -140,7 +144,8 @@ Rows results(const std::vector<Run>& runs) {
 std::vector<std::int64_t> common_steps(const std::vector<Run>& runs, int most) {
   std::vector<std::int64_t> steps, chosen;
   for (const auto& [step, line] : runs.front().metrics) {
-    bool all = std::all_of(runs.begin(), runs.end(), [&, step = step](const Run& run) { return run.metrics.contains(step); });
+    bool all =
+        std::all_of(runs.begin(), runs.end(), [&, step = step](const Run& run) { return run.metrics.contains(step); });
     if (all) steps.push_back(step);
   }
   auto count = static_cast<int>(steps.size());
@@ -199,7 +204,8 @@ Json as_json(const std::vector<Run>& runs, int rows) {
   for (const Run& run : runs) {
     Json metrics = Json::array();
     for (std::int64_t step : common_steps(runs, rows)) metrics.push_back(run.metrics.at(step));
-    all["runs"].push_back({{"name", run.name}, {"config", run.settings}, {"summary", run.summary}, {"metrics", metrics}});
+    all["runs"].push_back(
+        {{"name", run.name}, {"config", run.settings}, {"summary", run.summary}, {"metrics", metrics}});
   }
   return all;
 }
@@ -223,13 +229,14 @@ int compare(const Options& options) {
 }  // namespace
 
 Verb compare_verb() {
-  return {"compare", "configurations and figures of several runs side by side", kHelp, [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
-            app.add_option("run", options->runs, "the folders of two runs or more").option_text("RUN RUN...").required();
-            app.add_option("--rows", options->rows, "how many steps to show (8)").option_text("N").range(1, 10000);
-            app.add_flag("--json", options->json, "as JSON");
-            return [options] { return compare(*options); };
-          }};
+  return {
+      "compare", "configurations and figures of several runs side by side", kHelp, [](Command& app) -> VerbAction {
+        auto options = std::make_shared<Options>();
+        app.add_option("run", options->runs, "the folders of two runs or more").option_text("RUN RUN...").required();
+        app.add_option("--rows", options->rows, "how many steps to show (8)").option_text("N").range(1, 10000);
+        app.add_flag("--json", options->json, "as JSON");
+        return [options] { return compare(*options); };
+      }};
 }
 
 }  // namespace reprise

@@ -1,5 +1,5 @@
-// `reprise explain`: what each segment of a run keeps, replays, owes and has preserved, and memory over its step, before
-// anything is trained.
+// `reprise explain`: what each segment of a run keeps, replays, owes and has preserved, and memory over its step,
+// before anything is trained.
 #include <cstdio>
 #include <memory>
 
@@ -47,8 +47,8 @@ struct Options {
 void require_room(const Config& config, const Plan& plan) {
   Bytes budget = config.get_bytes("memory.budget");
   if (!budget || plan.predicted_peak <= *budget) return;
-  throw config.error_at("memory.budget", "expected room for the plan, whose peak is {} bytes ({}), got {} bytes", plan.predicted_peak,
-                        short_bytes(plan.predicted_peak), *budget);
+  throw config.error_at("memory.budget", "expected room for the plan, whose peak is {} bytes ({}), got {} bytes",
+                        plan.predicted_peak, short_bytes(plan.predicted_peak), *budget);
 }
 
 struct Explained {
@@ -70,7 +70,8 @@ Explained explain(const Config& config, const Options& options) {
   std::int64_t budget = config.get_bytes("memory.budget").value_or(made.plan ? made.plan->budget : 0);
   explained.input = {step_title(config, traced), std::move(traced.micro_batches), traced.before, traced.step, budget};
   if (traced.method == "unchecked") {
-    std::fputs("warning: recompute.method is unchecked: nothing is preserved, and gradients are not to be trusted\n", stderr);
+    std::fputs("warning: recompute.method is unchecked: nothing is preserved, and gradients are not to be trusted\n",
+               stderr);
   }
   explained.watched = made.plan || !options.picture.empty();
   if (!explained.watched) return explained;

@@ -74,7 +74,8 @@ int all_plans(const Config& config, RunPlanner& planner) {
 /// The method named on the command line, else the file's where it is one that plans, else joint.
 void choose_method(const Options& options, Config& config) {
   if (config.get_string("recompute.method") == "unchecked") {
-    throw config.error_at("recompute.method", "expected a method that can be planned; unchecked is the negative control and never is");
+    throw config.error_at("recompute.method",
+                          "expected a method that can be planned; unchecked is the negative control and never is");
   }
   for (const OverrideText& given : options.arguments.overrides()) {
     if (given.text.starts_with("recompute.method=")) return;
@@ -105,8 +106,9 @@ void check_options(const Options& options) {
 void check_keys(const Config& config) {
   check_planned_keys(config);
   if (!config.get_string("recompute.plan").empty()) {
-    throw config.error_at("recompute.plan", "expected no stored plan, since this verb makes one. recompute.plan= leaves it "
-                                            "out; `reprise explain --plan FILE` shows what it does");
+    throw config.error_at("recompute.plan",
+                          "expected no stored plan, since this verb makes one. recompute.plan= leaves it "
+                          "out; `reprise explain --plan FILE` shows what it does");
   }
   if (config.get_bytes("memory.budget") == Bytes(0)) {
     throw config.error_at("memory.budget", "expected room for something, got 0 bytes. leave the key out for no limit");
@@ -122,8 +124,8 @@ int run(const Options& options) {
   bool several = options.all || options.frontier;
   auto note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   RunPlanner planner(config, within_budget(config, [&] {
-    return profile_of(config, several ? "joint" : config.get_string("recompute.method"), note);
-  }));
+                       return profile_of(config, several ? "joint" : config.get_string("recompute.method"), note);
+                     }));
   if (!options.profile_output.empty()) write_file_atomically(options.profile_output, to_json(planner.profile()));
   if (options.frontier) return write_frontier(config, planner, options.output, options.measure);
   return options.all ? all_plans(config, planner) : one_plan(config, options, planner);
@@ -132,12 +134,13 @@ int run(const Options& options) {
 }  // namespace
 
 Verb plan_verb() {
-  return {"plan", "choose what to retain, replay and preserve under a budget", kHelp,
-          [](Command& app) -> VerbAction {
+  return {"plan", "choose what to retain, replay and preserve under a budget", kHelp, [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
-            app.add_option("-o,--output", options->output, "the file to write the plan to; with --frontier, the folder").option_text("PATH");
-            app.add_option("--profile-out", options->profile_output, "the file to write the measured times to").option_text("FILE");
+            app.add_option("-o,--output", options->output, "the file to write the plan to; with --frontier, the folder")
+                .option_text("PATH");
+            app.add_option("--profile-out", options->profile_output, "the file to write the measured times to")
+                .option_text("FILE");
             app.add_flag("--all", options->all, "the seven methods side by side");
             app.add_flag("--frontier", options->frontier, "step time against budget for the seven methods");
             app.add_flag("--measure", options->measure, "with --frontier: also run some of the plans");

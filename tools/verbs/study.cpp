@@ -35,7 +35,8 @@ struct Options {
   ConfigArguments arguments;
   std::string folder;
   std::string kind;
-  bool dry_run = false, retry_failed = false, plan_only = false, print_fingerprints = false, print_gpu_sizes = false, reference = false, job = false;
+  bool dry_run = false, retry_failed = false, plan_only = false, print_fingerprints = false, print_gpu_sizes = false,
+       reference = false, job = false;
 };
 
 int run(const Options& options) {
@@ -46,7 +47,8 @@ int run(const Options& options) {
     std::fputs(reference_text(study::study_schema(), terminal ? size.ws_col : 100).c_str(), stdout);
     return 0;
   }
-  if (options.arguments.file().empty()) fail(ErrorKind::user, "[study] expected a study file, such as configs/studies/sparse_write.yaml");
+  if (options.arguments.file().empty())
+    fail(ErrorKind::user, "[study] expected a study file, such as configs/studies/sparse_write.yaml");
   Config config = study::load_study(options.arguments.file(), options.arguments.overrides());
   if (options.print_fingerprints) {
     std::fputs(study::make_study_type(config.get_string("type"))->fingerprints(config).c_str(), stdout);
@@ -57,14 +59,16 @@ int run(const Options& options) {
     return 0;
   }
   if (options.dry_run) return study::list_tasks(config);
-  std::filesystem::path folder = options.folder.empty() ? study::default_folder(config) : std::filesystem::path(options.folder);
+  std::filesystem::path folder =
+      options.folder.empty() ? study::default_folder(config) : std::filesystem::path(options.folder);
   return study::run_study(config, {folder, options.retry_failed, options.plan_only, options.kind});
 }
 
 }  // namespace
 
 Verb study_verb() {
-  return {"study", "run a study in fresh processes, resumable, with every record kept", kHelp, [](Command& app) -> VerbAction {
+  return {"study", "run a study in fresh processes, resumable, with every record kept", kHelp,
+          [](Command& app) -> VerbAction {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
             app.add_option("-o,--output", options->folder, "the study's folder (runs/study-NAME)").option_text("DIR");
@@ -72,8 +76,10 @@ Verb study_verb() {
             app.add_option("--kind", options->kind, "do only what leaves records of this kind").option_text("KIND");
             app.add_flag("--dry-run", options->dry_run, "check FILE and list its tasks; nothing is measured");
             app.add_flag("--plan-only", options->plan_only, "stop before the first process");
-            app.add_flag("--print-fingerprints", options->print_fingerprints, "print the section `fingerprints` of FILE, made anew");
-            app.add_flag("--print-gpu-sizes", options->print_gpu_sizes, "print what steps of the sizes under `gpu` of FILE hold; they are not run");
+            app.add_flag("--print-fingerprints", options->print_fingerprints,
+                         "print the section `fingerprints` of FILE, made anew");
+            app.add_flag("--print-gpu-sizes", options->print_gpu_sizes,
+                         "print what steps of the sizes under `gpu` of FILE hold; they are not run");
             app.add_flag("--reference", options->reference, "explain every key of a study file");
             app.add_flag("--job", options->job, "what a fresh process is started with").hidden();
             return [options] { return run(*options); };

@@ -3,25 +3,10 @@
 #include "tools/cli/verb.h"
 
 // clang-format off: one verb a line
-#define REPRISE_VERBS(verb) \
-  verb(train)               \
-  verb(eval)                \
-  verb(config)              \
-  verb(plan)                \
-  verb(explain)             \
-  verb(contract)            \
-  verb(check)               \
-  verb(conform)             \
-  verb(ops)                 \
-  verb(plot)                \
-  verb(compare)             \
-  verb(export)              \
-  verb(study)               \
-  verb(report)              \
-  verb(cohort)              \
-  verb(bench)               \
-  verb(doctor)              \
-  verb(completion)
+#define REPRISE_VERBS(verb)                                                                                       \
+  verb(train) verb(eval) verb(config) verb(plan) verb(explain) verb(contract) verb(check) verb(conform) verb(ops) \
+      verb(plot) verb(compare) verb(export) verb(study) verb(report) verb(cohort) verb(bench) verb(doctor)        \
+          verb(completion)
 // clang-format on
 
 namespace reprise {

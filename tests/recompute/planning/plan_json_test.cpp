@@ -48,7 +48,8 @@ std::string refused(const std::string& text, Read&& read) {
 
 /// Sets the value at a pointer and expects the refusal to name `place` and hold `part`.
 template <class Read>
-void expect_refused(const std::string& good, const char* pointer, const Json& value, const std::string& part, Read&& read) {
+void expect_refused(const std::string& good, const char* pointer, const Json& value, const std::string& part,
+                    Read&& read) {
   Json json = Json::parse(good);
   json[Json::json_pointer(pointer)] = value;
   std::string text = refused(json.dump(), read);
@@ -79,8 +80,8 @@ TEST(PlanJson, ChangedValuesAreRefusedWithTheirPlace) {
 }
 
 TEST(PlanJson, TextThatIsNoDocumentIsRefusedAtOnce) {
-  for (const auto& read : {+[](const std::string& t, const std::string& o) { plan_from_json(t, o); },
-                           +[](const std::string& t, const std::string& o) { profile_from_json(t, o); }}) {
+  for (const auto& read : {+[](const std::string&t, const std::string&o) { plan_from_json(t, o); },
+                           +[](const std::string&t, const std::string&o) { profile_from_json(t, o); }}) {
     EXPECT_NE(refused("{", read).find("expected JSON written by `reprise plan"), std::string::npos);
     EXPECT_NE(refused("[1]", read).find("expected a document of format"), std::string::npos);
     EXPECT_NE(refused(R"({"format": 1})", read).find("format: expected text"), std::string::npos);

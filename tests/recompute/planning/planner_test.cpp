@@ -14,7 +14,8 @@ using testing::MemoryMlp;
 
 /// A dry step with its walker, and times that are made up: each node takes as long as it is far from the start.
 struct Dry {
-  explicit Dry(const MemoryMlp::Sizes& sizes = {}) : step(true, sizes), walker(*step.tape, [this] { return step.forward(); }) {
+  explicit Dry(const MemoryMlp::Sizes& sizes = {})
+      : step(true, sizes), walker(*step.tape, [this] { return step.forward(); }) {
     walker.look({}, [&](Tape& tape) {
       for (std::size_t n = 0; n < tape.data().nodes.size(); ++n) {
         profile.forward_ns.push_back(1000 + static_cast<std::int64_t>(n) % 7 * 400);
@@ -59,11 +60,15 @@ TEST(Planner, WhatAnyChoiceHoldsIsMeasuredToTheByte) {
   ASSERT_FALSE(problem.classes().empty());
   Outcome plain;
   std::uint64_t bits = 12345;
-  auto draw = [&](std::size_t n) { return static_cast<std::size_t>((bits = bits * 6364136223846793005u + 1442695040888963407u) >> 33) % n; };
+  auto draw = [&](std::size_t n) {
+    return static_cast<std::size_t>((bits = bits * 6364136223846793005u + 1442695040888963407u) >> 33) % n;
+  };
   for (int round = 0; round < 40; ++round) {
     solver::Choice choice;
-    for (const solver::Segment& segment : instance.segments) choice.options.push_back(static_cast<std::uint8_t>(draw(segment.options.size())));
-    for (std::size_t c = 0; c < instance.classes.size(); ++c) choice.states.push_back(draw(2) ? solver::StateChoice::whole : solver::StateChoice::region);
+    for (const solver::Segment& segment : instance.segments)
+      choice.options.push_back(static_cast<std::uint8_t>(draw(segment.options.size())));
+    for (std::size_t c = 0; c < instance.classes.size(); ++c)
+      choice.states.push_back(draw(2) ? solver::StateChoice::whole : solver::StateChoice::region);
     if (round == 0) std::fill(choice.options.begin(), choice.options.end(), 0);
     Assignment assignment = problem.assignment(choice, StateOption::region);
     Schedule schedule = dry.walker.schedule(assignment);
@@ -82,7 +87,8 @@ TEST(Planner, TheProblemKnowsThePeakOfUniformPlansToTheByteAndOfMixedOnesNearly)
   for (std::uint8_t option : {0, 1}) {
     for (solver::StateChoice state : {solver::StateChoice::whole, solver::StateChoice::region}) {
       solver::Choice choice;
-      for (const solver::Segment& segment : instance.segments) choice.options.push_back(std::min<std::uint8_t>(option, static_cast<std::uint8_t>(segment.options.size() - 1)));
+      for (const solver::Segment& segment : instance.segments)
+        choice.options.push_back(std::min<std::uint8_t>(option, static_cast<std::uint8_t>(segment.options.size() - 1)));
       choice.states.assign(instance.classes.size(), state);
       std::int64_t walked = dry.walker.schedule(problem.assignment(choice, StateOption::region)).peak.total_peak;
       std::int64_t thought = solver::evaluate(instance, choice).peak;

@@ -14,8 +14,9 @@ class Chain {
  public:
   Chain(bool dry, int segments) : memory({.dry = dry}), segments_(segments) {
     register_builtin_ops();
-    weight = Leaf::create("w", make_tensor(memory.allocator(), memory.observer(), DType::f32, {kWidth}, Category::parameters, true),
-                          make_tensor(memory.allocator(), memory.observer(), DType::f32, {kWidth}, Category::gradients, true));
+    weight = Leaf::create(
+        "w", make_tensor(memory.allocator(), memory.observer(), DType::f32, {kWidth}, Category::parameters, true),
+        make_tensor(memory.allocator(), memory.observer(), DType::f32, {kWidth}, Category::gradients, true));
     if (!dry) weight->data.assign_doubles(std::vector<double>(kWidth, 0.9));
     tape.emplace(memory);
     tape->set_replayer(&replayer);
