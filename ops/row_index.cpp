@@ -1,6 +1,8 @@
 #include "ops/row_index.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <vector>
 
 namespace reprise {
@@ -60,16 +62,45 @@ Region region_of_rows(const Tensor& table, std::span<const std::int64_t> rows) {
   return Region::from_runs(std::move(runs));
 }
 
+Region region_of_list(const Op& op, const Tensor& table, const TensorView& list, bool wrap, bool distinct) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(list.size()));
+  resolve_rows(op, list, table.shape()[0], wrap, rows.data());
+  if (distinct) require_distinct(op, rows);
+  return region_of_rows(table, rows);
+}
+
+/// What the region of a list of rows follows from, where list and table are contiguous.
+using ListKey =
+    std::tuple<std::uint64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool>;
+
+// Note on constant lists. A list that never changes names the same rows in every step, and in every dry walk of a plan;
+// to sort it again costs more than to read its rows. So their regions are kept, by the list's storage, whose number is
+// never used again. Few: when there are too many all are dropped.
+constexpr std::size_t kMostLists = 256;
+
+std::map<ListKey, Region>& known_lists() {
+  thread_local std::map<ListKey, Region> lists;
+  return lists;
+}
+
 }  // namespace
 
 Region rows_region(const RegionContext& c, int table, int index, bool wrap, bool distinct) {
   const Tensor& whole = c.operand(table);
   TensorView list = c.view(index);
   if (!list.defined()) return whole.region();
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(list.size()));
-  resolve_rows(c.op(), list, whole.shape()[0], wrap, rows.data());
-  if (distinct) require_distinct(c.op(), rows);
-  return region_of_rows(whole, rows);
+  const Tensor& rows = c.operand(index);
+  if (!rows.storage().is_constant() || !list.contiguous() || !whole.contiguous()) {
+    return region_of_list(c.op(), whole, list, wrap, distinct);
+  }
+  std::int64_t rows_of_table = whole.shape()[0];
+  ListKey key{rows.storage().serial(), rows.offset(), list.size(), whole.offset() * size_of(whole.dtype()),
+              rows_of_table,           whole.bytes(), wrap,        distinct};
+  std::map<ListKey, Region>& known = known_lists();
+  auto at = known.find(key);
+  if (at != known.end()) return at->second;
+  if (known.size() >= kMostLists) known.clear();
+  return known.emplace(key, region_of_list(c.op(), whole, list, wrap, distinct)).first->second;
 }
 
 Region ring_region(const Tensor& table, std::int64_t begin, std::int64_t count) {

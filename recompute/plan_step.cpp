@@ -4,7 +4,8 @@
 
 namespace reprise {
 
-Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices) {
+Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices,
+                       const std::function<void()>& between) {
   if (!dry.memory().is_dry()) fail(ErrorKind::internal, "[make_schedule] expected a tape on memory without bytes");
   Schedule schedule;
   schedule.exact = false;  // until it is whole: the second pass has nothing to be held against
@@ -27,6 +28,7 @@ Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::ve
   {
     Value root = forward();
     schedule.forward = dry.trail();
+    if (between) between();
     dry.backward(root);
     schedule.step = dry.trail();
   }

@@ -16,7 +16,9 @@ namespace reprise {
 
 /// `forward` records the forward of one step on `dry` and returns what is differentiated; it is called twice and must
 /// start from the same host state each time. `dry` is an empty tape on memory without bytes, with policy and replayer.
-/// `choices` is what a plan says of each node, or empty.
-Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices = {});
+/// `choices` is what a plan says of each node, or empty. `between`, if any, is called in the second pass between
+/// forward and backward.
+Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices = {},
+                       const std::function<void()>& between = nullptr);
 
 }  // namespace reprise

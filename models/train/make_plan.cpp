@@ -88,7 +88,8 @@ RunPlanner::RunPlanner(const Config& config, Profile profile)
     : profile_(std::move(profile)),
       step_(config),
       states_(step_.reachable(step_.first_state())),
-      walker_(step_.tape(), [this] { return step_.forward().loss; }),
+      walker_(step_.tape(), [this] { return step_.forward().loss; },
+              {states_.size(), [this](std::size_t state) { step_.begin_in(states_[state]); }}),
       planner_(walker_, profile_, options(config)) {}
 
 PlannerOptions RunPlanner::options(const Config& config) {
@@ -97,18 +98,7 @@ PlannerOptions RunPlanner::options(const Config& config) {
   options.longest_run = static_cast<std::uint32_t>(config.get_int("recompute.longest_run"));
   step_.begin_in(step_.first_state());
   options.made_for = print_of(config);  // of a step of its own: walking moves the versions of storages
-  if (states_.size() > 1) options.worst_peak = [this](const Assignment& assignment) { return worst_peak(assignment); };
   return options;
-}
-
-std::int64_t RunPlanner::worst_peak(const Assignment& assignment) {
-  std::int64_t worst = 0;
-  for (const std::vector<std::int64_t>& state : states_) {
-    step_.begin_in(state);
-    worst = std::max(worst, walker_.schedule(assignment).peak.total_peak);
-  }
-  step_.begin_in(step_.first_state());
-  return worst;
 }
 
 void check_planned_keys(const Config& config) {

@@ -34,7 +34,6 @@ class RunPlanner {
 
  private:
   PlannerOptions options(const Config& config);
-  std::int64_t worst_peak(const Assignment& assignment);
 
   Profile profile_;
   DryStep step_;

@@ -1,295 +1,282 @@
 #include "recompute/planning/planner.h"
 
 #include <algorithm>
+#include <tuple>
 
-#include "core/error.h"
-#include "recompute/explain.h"
 #include "recompute/planning/kept_sets.h"
+#include "recompute/solver/domain.h"
+#include "recompute/solver/evaluate.h"
 
 namespace reprise {
 
 namespace {
 
-constexpr int kMostRounds = 64;  // each one corrects at least one row; in practice one or two are needed
+constexpr int kHopefulRounds = 12;    // in which rows are only thought to hold what such a plan was seen to hold
+constexpr int kMostRounds = 64;       // each one corrects at least one row; in practice one or two are needed
+constexpr int kMostFlips = 40;        // plans that are walked in search of a faster neighbour
+constexpr double kWorthFlips = 1e-3;  // of the step's time: a smaller gap is left as it is
+constexpr std::int64_t kNoBudget = INT64_MAX / 4;
+// Two-level runs are tried where they might save more than this share of the step; what they leave is in the gap.
+constexpr double kWorthARun = 0.005;
 
-struct Named {
-  const char* name;
-  solver::Allowed allowed;
-};
-constexpr Named kMethods[] = {
-    {"retain", {true, false, false}},       {"whole", {false, true, false}},
-    {"region", {false, false, true}},       {"retain+whole", {true, true, false}},
-    {"retain+region", {true, false, true}}, {"whole+region", {false, true, true}},
-    {"joint", {true, true, true}},
-};
-
-StateOption fallback_of(const solver::Allowed& allowed) {
-  return allowed.region ? StateOption::region : StateOption::whole;
-}
-
-solver::Allowed require_method(const std::string& method) {
-  if (auto allowed = allowed_by(method)) return *allowed;
-  std::string known;
-  for (const Named& named : kMethods) known += (known.empty() ? "" : ", ") + std::string(named.name);
-  fail(ErrorKind::user, "[plan] expected a method among {}; got '{}'", known, method);
-}
-
-bool uses(const solver::Use& use, const solver::Choice& choice) {
-  bool option = use.options >> choice.options[static_cast<std::size_t>(use.segment)] & 1;
-  return option && (use.read_class < 0 || choice.states[static_cast<std::size_t>(use.read_class)] == use.state);
+/// Less time, then less memory, then fewer replays.
+bool better(const Plan& a, const Plan& b) {
+  auto replays = [](const Plan& plan) {
+    return std::count_if(plan.segments.begin(), plan.segments.end(), [](const auto& s) { return s.replay; });
+  };
+  return std::tuple(a.predicted_ns, a.predicted_peak, replays(a)) <
+         std::tuple(b.predicted_ns, b.predicted_peak, replays(b));
 }
 
 }  // namespace
 
-std::optional<solver::Allowed> allowed_by(const std::string& method) {
-  for (const Named& named : kMethods) {
-    if (method == named.name) return named.allowed;
-  }
-  return std::nullopt;
-}
-
-const std::vector<std::string>& plannable_methods() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Named& named : kMethods) all.emplace_back(named.name);
-    return all;
-  }();
-  return names;
-}
-
 Planner::Planner(Walker& walker, const Profile& profile, PlannerOptions options)
     : walker_(walker), profile_(profile), options_(std::move(options)), plain_(walker, simple_space(walker), profile) {
   if (options_.keep_values) with_kept_.emplace(walker, space_with_kept_values(walker, profile), profile);
+  restore_ns_ = restore_times();
 }
 
-const Problem& Planner::problem_of(const solver::Allowed& allowed) const {
-  return allowed.retain && with_kept_ ? *with_kept_ : plain_;
+// ---- spaces of plans
+
+/// The spaces in which plans of a method are looked for, the widest first.
+std::vector<const Problem*> Planner::problems_of(const PlannedMethod& method) const {
+  if (!method.allowed.retain || !with_kept_) return {&plain_};
+  return {&*with_kept_, &plain_};
 }
 
-Planner::Checked Planner::check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const {
-  Checked checked{choice, problem.assignment(choice, fallback), 0, {}};
-  Walk walk = walker_.walk(checked.assignment);
-  checked.peak = walk.schedule.peak.total_peak;
-  checked.rows = std::move(walk.row_peaks);
-  if (options_.worst_peak) checked.peak = std::max(checked.peak, options_.worst_peak(checked.assignment));
-  return checked;
+const Problem& Planner::problem_of(const PlannedMethod& method) const { return *problems_of(method).front(); }
+
+bool Planner::may_run(const PlannedMethod& method) const {
+  return !method.is_one_plan() && options_.longest_run > 1 && !cut_into_runs(plain_.units(), 2).empty();
 }
 
-Planner::Answer Planner::plan(const std::string& method, std::int64_t budget) const {
-  solver::Allowed allowed = require_method(method);
-  Answer answer = solve_in(problem_of(allowed), method, allowed, budget);
-  return answer.plan ? answer : plan_with_runs(method, allowed, budget, std::move(answer));
-}
-
-/// The plan of least time in one space of plans, walked.
-Planner::Answer Planner::solve_in(Problem problem, const std::string& method, const solver::Allowed& allowed,
-                                  std::int64_t budget) const {
-  std::int64_t cap = budget > 0 ? budget : INT64_MAX / 4;
-  for (int round = 0; round < kMostRounds; ++round) {
-    solver::Solution solution = solver::solve(problem.instance(), cap, allowed);
-    if (!solution.feasible) {
-      Plan least = least_of(problem, method, allowed);
-      if (least.predicted_peak > budget) {
-        solution.smallest.bytes = least.predicted_peak;  // what was walked, where it differs from what was thought
-        return {std::nullopt, {solver::infeasible_message(problem.instance(), budget, solution), least.predicted_peak}};
-      }
-      least.budget = budget;
-      return {std::move(least), {}};
-    }
-    Checked checked = check(problem, solution.choice, fallback_of(allowed));
-    if (budget == 0 || checked.peak <= budget) {
-      Plan plan = describe(problem, method, checked, budget);
-      plan.lower_bound_ns = std::min(solution.lower_bound_ns, plan.predicted_ns);
-      plan.proven = solution.proven;
-      plan.work = solution.work;
-      return {std::move(plan), {}};
-    }
-    if (!problem.learn(solution.choice, checked.rows)) cap -= checked.peak - budget;  // another host state needs more
-  }
-  fail(ErrorKind::internal, "[plan] expected a plan of method {} to be found in {} rounds", method, kMostRounds);
-}
-
-std::vector<std::vector<RunOfSegments>> Planner::run_cuts(const solver::Allowed& allowed) const {
-  std::vector<std::vector<RunOfSegments>> cuts;
-  if (allowed.retain + allowed.whole + allowed.region < 2) return cuts;  // such a method is one plan
+std::vector<Planner::Runs> Planner::run_cuts(const PlannedMethod& method) const {
+  std::vector<Runs> cuts;
+  if (!may_run(method)) return cuts;
   for (std::uint32_t length = 2; length <= options_.longest_run; ++length) {
-    std::vector<RunOfSegments> runs = cut_into_runs(plain_.units(), length);
+    Runs runs = cut_into_runs(plain_.units(), length);
     if (!runs.empty()) cuts.push_back(std::move(runs));
     if (length >= plain_.space().size()) break;
   }
   return cuts;
 }
 
-Problem Planner::problem_with(const std::vector<RunOfSegments>& runs, const solver::Allowed& allowed) const {
-  return Problem(walker_, with_runs(problem_of(allowed).space(), runs), profile_);
+const Problem& Planner::problem_with(const Runs& runs, const PlannedMethod& method) const {
+  std::vector<std::uint32_t> key;
+  for (const RunOfSegments& run : runs) key.insert(key.end(), {run.first, run.last});
+  const Problem& base = problem_of(method);
+  auto at = with_runs_.find({&base == &plain_, key});
+  if (at == with_runs_.end()) {
+    at = with_runs_.try_emplace({&base == &plain_, key}, walker_, with_runs(base.space(), runs), profile_).first;
+  }
+  return at->second;
 }
 
-Planner::Answer Planner::plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget,
-                                        Answer one_level) const {
-  NoPlan none = one_level.none;
-  std::optional<Plan> best;
-  for (std::vector<RunOfSegments>& runs : run_cuts(allowed)) {
-    Answer answer = solve_in(problem_with(runs, allowed), method, allowed, budget);
-    if (!answer.plan) {
-      if (answer.none.smallest_budget < none.smallest_budget) none = std::move(answer.none);
-      continue;
+/// What it takes to replay each unit once more for what the next one needs of it, as in a run.
+std::vector<std::int64_t> Planner::restore_times() const {
+  const Units& units = plain_.units();
+  std::vector<std::int64_t> times(units.size(), 0);
+  for (std::size_t parity : {0u, 1u}) {
+    Assignment assignment;
+    assignment.segments.assign(plain_.space().size(), {ValueOption::replay, StateOption::region});
+    std::vector<std::uint32_t> firsts;
+    for (std::uint32_t u = static_cast<std::uint32_t>(parity); u + 1 < units.size(); u += 2) {
+      if (units[u].segment == kNone || units[u + 1].segment == kNone) continue;
+      firsts.push_back(u);
+      for (std::uint32_t end : {0u, 1u}) {
+        SegmentOption& option = assignment.segments[units[u + end].segment];
+        option.run = static_cast<std::uint32_t>(firsts.size());
+        option.run_ends = end == 1;
+      }
     }
-    // Runs that the budget does not need are taken apart again, one by one from the first.
-    for (std::size_t r = 0; r < runs.size();) {
-      std::vector<RunOfSegments> fewer = runs;
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
-      Answer other = solve_in(problem_with(fewer, allowed), method, allowed, budget);
-      bool faster = other.plan && other.plan->predicted_ns < answer.plan->predicted_ns;
-      if (faster)
-        answer = std::move(other), runs = std::move(fewer);
-      else
-        ++r;
+    if (firsts.empty()) continue;
+    const Walk& walk = walker_.walk(assignment);
+    for (std::uint32_t u : firsts) {
+      for (std::uint32_t node : walk.restored[units[u].segment])
+        times[u] += profile_.micro_batches * profile_.replay_of(node);
     }
-    if (!best || answer.plan->predicted_ns < best->predicted_ns) best = std::move(answer.plan);
   }
-  if (best) {
-    // The solver's bound holds for one cut into runs; this one for all: every segment at its cheapest.
-    best->lower_bound_ns = plain_.instance().base_time_ns;
-    best->proven = false;
-    return {std::move(best), {}};
-  }
-  std::int64_t without = one_level.none.smallest_budget;
-  if (none.smallest_budget < without)
-    none.message += fmt::format("\n  (With two-level runs; without them {} bytes, {}.)", without, short_bytes(without));
-  return {std::nullopt, std::move(none)};
+  return times;
 }
 
-Plan Planner::least(const std::string& method) const {
-  solver::Allowed allowed = require_method(method);
-  Plan best = least_of(problem_of(allowed), method, allowed);
-  for (const std::vector<RunOfSegments>& runs : run_cuts(allowed)) {
-    Plan plan = least_of(problem_with(runs, allowed), method, allowed);
-    if (plan.predicted_peak < best.predicted_peak) best = std::move(plan);
-  }
-  return best;
+// ---- plans
+
+Planner::Checked Planner::check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const {
+  Checked checked{choice, problem.assignment(choice, fallback), 0, {}};
+  const Walk& walk = walker_.walk_all(checked.assignment);
+  checked.peak = walk.peak;
+  checked.rows = walk.row_peaks;
+  return checked;
 }
 
-Plan Planner::least_of(Problem problem, const std::string& method, const solver::Allowed& allowed) const {
-  std::optional<Checked> best;
-  solver::SmallestBudget smallest;
+const Planner::Answer& Planner::plan(const std::string& method, std::int64_t budget) const {
+  const PlannedMethod& asked = planned_method(method);
+  auto at = answers_.find({method, budget});
+  if (at != answers_.end()) return at->second;
+  Answer answer = search(asked, budget);
+  // A wide method starts from the best plan of each that it contains.
+  for (const PlannedMethod& other : planned_methods()) {
+    if (!answer.plan || !asked.contains(other)) continue;
+    const Answer& narrow = plan(other.name, budget);
+    if (!narrow.plan || !better(*narrow.plan, *answer.plan)) continue;
+    std::int64_t bound = std::min(answer.plan->lower_bound_ns, narrow.plan->predicted_ns);
+    std::int64_t work = answer.plan->work + narrow.plan->work;
+    answer.plan = narrow.plan;
+    answer.plan->method = method;
+    answer.plan->lower_bound_ns = bound;
+    answer.plan->proven = bound == answer.plan->predicted_ns;
+    answer.plan->work = work;
+  }
+  return answers_.emplace(std::pair(method, budget), std::move(answer)).first->second;
+}
+
+Planner::Answer Planner::search(const PlannedMethod& method, std::int64_t budget) const {
+  bool one_level = budget == 0 || budget >= easy_peak(method) || budget >= least_of(method, false).plan.predicted_peak;
+  if (!one_level && budget < least_of(method, true).plan.predicted_peak)
+    return {std::nullopt, nothing_fits(method, budget)};
+  Found best;
+  if (!one_level) {
+    best.bound_ns = bound(problem_of(method), problem_of(method).measured().least, method, budget);
+  } else {
+    best = solve_in(problem_of(method), method, budget);
+    for (const Problem* problem : problems_of(method)) {
+      bool proven = best.plan && best.plan->predicted_ns <= best.bound_ns;
+      if (problem != &problem_of(method) && !proven) take(best, solve_in(*problem, method, budget));
+    }
+  }
+  double saving = best.plan ? static_cast<double>(best.plan->predicted_ns - best.bound_ns) : 0;
+  if (!best.plan || saving > kWorthARun * static_cast<double>(best.plan->predicted_ns)) try_runs(method, budget, best);
+  if (!best.plan || !one_level) {
+    const Plan& least = least_of(method, !one_level).plan;
+    if (!best.plan || better(least, *best.plan)) best.plan = least;
+  }
+  best.plan->budget = budget;
+  best.plan->lower_bound_ns = std::min(best.bound_ns, best.plan->predicted_ns);
+  best.plan->proven = best.plan->lower_bound_ns == best.plan->predicted_ns;
+  best.plan->work = best.work;
+  return {std::move(best.plan), {}};
+}
+
+/// Of plans the better one; of bounds the lower, since a plan may be in either space.
+void Planner::take(Found& best, Found found) const {
+  if (found.plan && (!best.plan || better(*found.plan, *best.plan))) best.plan = std::move(found.plan);
+  best.bound_ns = std::min(best.bound_ns, found.bound_ns);
+  best.work += found.work;
+}
+
+/// The plan of least time in one space of plans, walked. First rows are thought to hold the least that any plan was
+/// seen to hold there, so that none is ruled out that would fit; each plan that does not fit corrects that.
+Planner::Found Planner::solve_in(const Problem& problem, const PlannedMethod& method, std::int64_t budget) const {
+  std::int64_t cap = budget > 0 ? budget : kNoBudget;
+  StateOption fallback = method.fallback();
+  MeasuredBytes bytes = problem.measured();
+  OwnBytes own = bytes.least;
+  Found found;
   for (int round = 0; round < kMostRounds; ++round) {
-    smallest = solver::smallest_budget(problem.instance(), allowed);
-    Checked checked = check(problem, smallest.choice, fallback_of(allowed));
-    // Done when the walk found no more than the problem thought; else what it found is learnt and tried again.
-    bool learnt = problem.learn(smallest.choice, checked.rows);
-    if (!best || checked.peak < best->peak) best = std::move(checked);
-    if (!learnt) break;
+    if (round == kHopefulRounds) own = bytes.most;
+    solver::Solution solution = solver::solve(problem.with(own), cap, method.allowed);
+    found.work += solution.work;
+    if (!solution.feasible) break;
+    Checked checked = check(problem, solution.choice, fallback);
+    problem.learn(bytes, checked.choice, checked.rows);
+    if (checked.peak <= cap) {
+      found.bound_ns = bound(problem, bytes.least, method, cap);
+      Plan plan = describe(problem, method.name, checked, budget);
+      auto gap = static_cast<double>(plan.predicted_ns - found.bound_ns);
+      if (gap > kWorthFlips * static_cast<double>(plan.predicted_ns)) {
+        checked = flipped(problem, method, bytes, std::move(checked), cap);
+        plan = describe(problem, method.name, checked, budget);
+      }
+      found.plan = std::move(plan);
+      return found;
+    }
+    if (!problem.raise(own, checked.choice, checked.rows, cap)) break;
   }
-  Plan plan = describe(problem, method, *best, best->peak);
-  plan.lower_bound_ns = plan.predicted_ns;
-  plan.proven = smallest.proven;
-  plan.work = smallest.work;
-  return plan;
+  found.bound_ns = bound(problem, bytes.least, method, cap);
+  return found;
+}
+
+/// No plan of the method within `cap` takes less, two-level runs included: rows hold the least that was ever measured.
+std::int64_t Planner::bound(const Problem& problem, const OwnBytes& own, const PlannedMethod& method,
+                            std::int64_t cap) const {
+  solver::Instance eased = may_run(method) ? problem.with_runs_eased(own, restore_ns_) : problem.with(own);
+  solver::Solution solution = solver::solve(eased, cap, method.allowed);
+  return solution.feasible ? solution.lower_bound_ns : problem.instance().base_time_ns;
 }
 
 namespace {
 
-/// What one segment holds and costs under a choice.
-PlannedSegment describe_segment(const Problem& problem, const solver::Choice& choice, std::uint32_t unit,
-                                std::int64_t budget) {
-  const solver::Instance& instance = problem.instance();
-  const Unit& at = problem.units()[unit];
-  std::size_t option = choice.options[unit];
-  const SegmentChoice& chosen = problem.space()[at.segment][option];
-  PlannedSegment segment{
-      at.id, chosen.name, chosen.values == ValueOption::replay, chosen.run, chosen.run_ends, chosen.kept, 0, 0, 0,
-      0,     ""};
-  segment.replay_ns = instance.segments[unit].options[option].time_ns;
-  for (const solver::Object& object : instance.objects) {
-    const solver::Use* first = nullptr;
-    bool mine = false, state = false;
-    for (const solver::Use& use : object.uses) {
-      if (!uses(use, choice)) continue;
-      if (!first) first = &use;
-      mine |= use.segment == static_cast<int>(unit);
-      state |= use.read_class >= 0;
+/// Choices that differ from `choice` in one segment or one class, take less time than `time`, and might fit.
+std::vector<std::pair<std::int64_t, solver::Choice>> faster_neighbours(const solver::Instance& instance,
+                                                                       const solver::Choice& choice,
+                                                                       const solver::Domain& domain, std::int64_t time,
+                                                                       std::int64_t cap) {
+  std::vector<std::pair<std::int64_t, solver::Choice>> faster;
+  auto consider = [&](solver::Choice other) {
+    solver::Evaluation evaluation = solver::evaluate(instance, other);
+    if (evaluation.time_ns < time && evaluation.peak <= cap) faster.emplace_back(evaluation.time_ns, std::move(other));
+  };
+  for (std::size_t u = 0; u < choice.options.size(); ++u) {
+    for (std::uint8_t o = 0; o < instance.segments[u].options.size(); ++o) {
+      if (o == choice.options[u] || (domain.options[u] >> o & 1) == 0) continue;
+      solver::Choice other = choice;
+      other.options[u] = o;
+      consider(std::move(other));
     }
-    if (!mine) continue;
-    if (state)
-      segment.bytes_preserved += object.bytes;
-    else if (object.birth == problem.units().forward_row(unit) + 1)
-      segment.bytes_kept += object.bytes;
-    if (first->segment == static_cast<int>(unit)) segment.move_ns += object.time_ns;
   }
-  for (const solver::JointTime& joint : instance.joint_times) {
-    bool mine = joint.segment == static_cast<int>(unit) && joint.options >> option & 1;
-    if (mine && choice.states[static_cast<std::size_t>(joint.read_class)] == joint.state)
-      segment.move_ns += joint.time_ns;
+  for (std::size_t c = 0; c < choice.states.size(); ++c) {
+    if (domain.states[c] != 3) continue;
+    solver::Choice other = choice;
+    bool whole = other.states[c] == solver::StateChoice::whole;
+    other.states[c] = whole ? solver::StateChoice::region : solver::StateChoice::whole;
+    consider(std::move(other));
   }
-  const auto& options = instance.segments[unit].options;
-  if (!segment.replay) {
-    std::int64_t saved = options.size() > 1 ? options[1].time_ns : 0;
-    segment.why = fmt::format("keeping saves {:.2f} ms", static_cast<double>(saved) * 1e-6);
-    return segment;
-  }
-  if (segment.run != 0) {
-    segment.why = "in a two-level run: nothing one level deep fits";
-    return segment;
-  }
-  solver::Choice flipped = choice;
-  flipped.options[unit] = 0;
-  solver::Evaluation kept = solver::evaluate(instance, flipped);
-  if (budget > 0 && kept.peak > budget) {
-    segment.why =
-        fmt::format("retained, {} would be {} over", instance.row_names[static_cast<std::size_t>(kept.binding_row)],
-                    short_bytes(kept.peak - budget));
-  } else {
-    segment.why = "as the method says";
-  }
-  return segment;
+  std::stable_sort(faster.begin(), faster.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return faster;
 }
 
 }  // namespace
 
-Plan Planner::describe(const Problem& problem, const std::string& method, const Checked& checked,
-                       std::int64_t budget) const {
-  const solver::Instance& instance = problem.instance();
-  Plan plan;
-  plan.method = method;
-  plan.granularity = options_.keep_values ? "node" : "segment";
-  plan.made_for = options_.made_for;
-  plan.budget = budget;
-  plan.predicted_peak = checked.peak;
-  plan.predicted_ns = solver::evaluate(instance, checked.choice).time_ns;
-  auto binding = std::max_element(checked.rows.begin(), checked.rows.end()) - checked.rows.begin();
-  plan.binding_row = problem.units().row_name(static_cast<int>(binding));
-  plan.fallback = checked.assignment.fallback.state;
-  plan.nodes = static_cast<std::uint32_t>(checked.assignment.choices.size());
-  for (std::uint32_t s = 0; s < problem.space().size(); ++s) {
-    std::uint32_t unit = problem.units().of_segment(s);
-    if (unit != kNone)
-      plan.segments.push_back(describe_segment(problem, checked.choice, unit, budget));
-    else
-      plan.segments.push_back({"(no nodes)", "retain", false, 0, false, {}, 0, 0, 0, 0, ""});
-  }
-  for (std::size_t c = 0; c < problem.classes().size(); ++c) {
-    const std::vector<KillingWrite>& writes = problem.classes()[c];
-    PlannedClass state{instance.classes[c].name, writes[0].node, writes[0].update, StateOption::whole, 0, {}};
-    if (checked.choice.states[c] == solver::StateChoice::region) state.state = StateOption::region;
-    std::vector<int> readers;
-    for (const solver::Object& object : instance.objects) {
-      bool here = false;
-      for (const solver::Use& use : object.uses) {
-        if (use.read_class != static_cast<int>(c) || !uses(use, checked.choice)) continue;
-        here = true;
-        readers.push_back(use.segment);
-      }
-      if (here) state.bytes += object.bytes;
-    }
-    std::sort(readers.begin(), readers.end());
-    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-    for (int unit : readers) state.readers.push_back(problem.units()[static_cast<std::size_t>(unit)].id);
-    plan.classes.push_back(state);
-    for (std::size_t w = 1; w < writes.size(); ++w) {  // listed beside it; the bytes are with the first
-      plan.classes.push_back({state.storage, writes[w].node, writes[w].update, state.state, 0, {}});
+/// `best`, or a neighbour of it that is faster: one choice made otherwise, walked where it could fit.
+Planner::Checked Planner::flipped(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes,
+                                  Checked best, std::int64_t cap) const {
+  solver::Instance hopeful = problem.with(bytes.least);
+  solver::Domain domain = solver::domain_of(hopeful, method.allowed);
+  std::int64_t time = solver::evaluate(hopeful, best.choice).time_ns;
+  int walks = 0;
+  for (bool changed = true; changed && walks < kMostFlips;) {
+    changed = false;
+    for (auto& [faster, choice] : faster_neighbours(hopeful, best.choice, domain, time, cap)) {
+      if (++walks > kMostFlips) break;
+      Checked checked = check(problem, choice, method.fallback());
+      problem.learn(bytes, checked.choice, checked.rows);
+      if (checked.peak > cap) continue;
+      best = std::move(checked);
+      time = faster;
+      changed = true;
+      break;
     }
   }
-  return plan;
+  return best;
+}
+
+/// Cuts into runs of each length; runs that the budget does not need are taken apart again, one by one from the first.
+void Planner::try_runs(const PlannedMethod& method, std::int64_t budget, Found& best) const {
+  for (Runs& runs : run_cuts(method)) {
+    Found found = solve_in(problem_with(runs, method), method, budget);
+    for (std::size_t r = 0; found.plan && r < runs.size();) {
+      Runs fewer = runs;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
+      Found other = solve_in(problem_with(fewer, method), method, budget);
+      found.work += other.work;
+      if (other.plan && better(*other.plan, *found.plan))
+        found.plan = std::move(other.plan), runs = std::move(fewer);
+      else
+        ++r;
+    }
+    found.bound_ns = best.bound_ns;  // one cut's own bound says nothing of the others
+    take(best, std::move(found));
+  }
 }
 
 }  // namespace reprise

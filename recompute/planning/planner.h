@@ -4,30 +4,24 @@
 // Used by the trainer, `reprise plan` and `reprise explain --plan`.
 #pragma once
 
-#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "recompute/planning/plan.h"
+#include "recompute/planning/planned_methods.h"
 #include "recompute/planning/problem.h"
 #include "recompute/planning/runs.h"
 #include "recompute/solver/solve.h"
 
 namespace reprise {
 
-/// "retain+region" and so on: the options that a method may use. Null for a name that is no method.
-std::optional<solver::Allowed> allowed_by(const std::string& method);
-/// The seven methods, the narrow ones first.
-const std::vector<std::string>& plannable_methods();
-
 struct PlannerOptions {
   /// Granularity `node`: where a method may retain, replayed segments may keep single results too.
   bool keep_values = true;
   std::uint32_t longest_run = 8;  // of a two-level run, in segments; 1: none are tried
   PlanPrint made_for;
-  /// The highest peak under an assignment over all host states in which a step may begin; null: only the walker's.
-  std::function<std::int64_t(const Assignment&)> worst_peak;
 };
 
 // Note on the methods. `retain`, `whole` and `region` are one plan each: all segments retained, or all replayed with
@@ -47,10 +41,11 @@ class Planner {
     std::optional<Plan> plan;
     NoPlan none;  // filled where there is no plan
   };
-  /// `budget` in bytes; 0 is none. Errors (user): no method of that name.
-  Answer plan(const std::string& method, std::int64_t budget) const;
+  /// `budget` in bytes; 0 is none. The answer is a plan exactly where the budget is at least the peak of least(method).
+  /// Errors (user): no method of that name.
+  const Answer& plan(const std::string& method, std::int64_t budget) const;
   /// The plan of least peak that was found; its budget is its own peak.
-  Plan least(const std::string& method) const;
+  const Plan& least(const std::string& method) const;
 
   /// With every segment either retained or replayed as a whole.
   const Problem& problem() const { return plain_; }
@@ -62,22 +57,52 @@ class Planner {
     std::int64_t peak = 0;  // over all host states
     std::vector<std::int64_t> rows;
   };
+  struct Least {  // what a smallest feasible budget is made of
+    Plan plan;
+    solver::SmallestBudget smallest;
+  };
+  struct Found {
+    std::optional<Plan> plan;
+    std::int64_t bound_ns = 0;  // of all plans of the method, two-level runs included where they are tried
+    std::int64_t work = 0;
+  };
+  using Runs = std::vector<RunOfSegments>;
+
   Checked check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const;
   Plan describe(const Problem& problem, const std::string& method, const Checked& checked, std::int64_t budget) const;
-  Answer solve_in(Problem problem, const std::string& method, const solver::Allowed& allowed,
+
+  Answer search(const PlannedMethod& method, std::int64_t budget) const;
+  Found solve_in(const Problem& problem, const PlannedMethod& method, std::int64_t budget) const;
+  Checked flipped(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes, Checked best,
                   std::int64_t budget) const;
-  std::vector<std::vector<RunOfSegments>> run_cuts(const solver::Allowed& allowed) const;
-  Problem problem_with(const std::vector<RunOfSegments>& runs, const solver::Allowed& allowed) const;
-  const Problem& problem_of(const solver::Allowed& allowed) const;
-  Answer plan_with_runs(const std::string& method, const solver::Allowed& allowed, std::int64_t budget,
-                        Answer one_level) const;
-  Plan least_of(Problem problem, const std::string& method, const solver::Allowed& allowed) const;
+  void take(Found& best, Found found) const;
+  void try_runs(const PlannedMethod& method, std::int64_t budget, Found& best) const;
+  std::int64_t bound(const Problem& problem, const OwnBytes& own, const PlannedMethod& method, std::int64_t cap) const;
+
+  solver::Choice uniform(const Problem& problem, const PlannedMethod& method) const;
+  std::int64_t easy_peak(const PlannedMethod& method) const;
+  const Least& least_of(const PlannedMethod& method, bool runs) const;
+  Least least_in(const Problem& problem, const PlannedMethod& method) const;
+  Least least_with_runs(const PlannedMethod& method) const;
+  NoPlan nothing_fits(const PlannedMethod& method, std::int64_t budget) const;
+
+  bool may_run(const PlannedMethod& method) const;
+  std::vector<Runs> run_cuts(const PlannedMethod& method) const;
+  const Problem& problem_of(const PlannedMethod& method) const;
+  std::vector<const Problem*> problems_of(const PlannedMethod& method) const;
+  const Problem& problem_with(const Runs& runs, const PlannedMethod& method) const;
+  std::vector<std::int64_t> restore_times() const;
 
   Walker& walker_;
   Profile profile_;
   PlannerOptions options_;
   Problem plain_;
   std::optional<Problem> with_kept_;
+  std::vector<std::int64_t> restore_ns_;  // per unit
+  // What was asked before is not worked out again; none of it changes a later answer.
+  mutable std::map<std::pair<std::string, std::int64_t>, Answer> answers_;
+  mutable std::map<std::pair<std::string, bool>, Least> leasts_;
+  mutable std::map<std::pair<bool, std::vector<std::uint32_t>>, Problem> with_runs_;
 };
 
 }  // namespace reprise

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/philox.h"
 #include "memory/row_list.h"
-#include "recompute/solver/evaluate.h"
 
 namespace reprise {
 
@@ -46,13 +46,16 @@ Problem::Problem(Walker& walker, PlanSpace space, const Profile& profile) : spac
   });
   probe(walker);
   find_readers(walker);
-  instance_.base.assign(static_cast<std::size_t>(units_.row_count()), walker.base());
-  for (int row = 0; row < units_.row_count(); ++row) instance_.row_names.push_back(units_.row_name(row));
+  objects_.base.assign(static_cast<std::size_t>(units_.row_count()), walker.base());
+  for (int row = 0; row < units_.row_count(); ++row) objects_.row_names.push_back(units_.row_name(row));
   add_segments(profile);
   add_values();
   add_snapshots(profile);
   add_records(profile);
+  makers_.resize(objects_.objects.size(), -1);
+  probe_mixed(walker);
   measure_own();
+  instance_ = with(measured_.most);
 }
 
 std::size_t Problem::option_in(const Probe& probe, std::uint32_t unit) const {
@@ -71,21 +74,47 @@ Assignment Problem::assignment_of(const std::vector<std::size_t>& options) const
   return assignment;
 }
 
+void Problem::add_probe(Walker& walker, std::vector<std::size_t> options, StateOption state) {
+  Probe probe{std::move(options), state, {}};
+  Assignment assignment = assignment_of(probe.options);
+  for (NodeChoice& choice : assignment.choices)
+    (state == StateOption::whole ? choice.whole_updates : choice.region_updates) = ~Mask{0};
+  probe.walk = walker.walk(assignment);
+  exact_ &= probe.walk.exact;
+  probes_.push_back(std::move(probe));
+}
+
 void Problem::probe(Walker& walker) {
   std::size_t most = 1;
   for (const auto& options : space_) most = std::max(most, options.size());
   for (std::size_t o = 0; o < most; ++o) {
     for (StateOption state : {StateOption::whole, StateOption::region}) {
-      Probe probe;
-      for (const auto& options : space_) probe.options.push_back(std::min(o, options.size() - 1));
-      probe.state = state;
-      Assignment assignment = assignment_of(probe.options);
-      for (NodeChoice& choice : assignment.choices)
-        (state == StateOption::whole ? choice.whole_updates : choice.region_updates) = ~Mask{0};
-      probe.walk = walker.walk(assignment);
-      exact_ &= probe.walk.schedule.exact;
-      probes_.push_back(std::move(probe));
+      std::vector<std::size_t> options;
+      for (const auto& all : space_) options.push_back(std::min(o, all.size() - 1));
+      add_probe(walker, std::move(options), state);
     }
+  }
+}
+
+/// Every other segment, halves of the step, and some at random: what an option holds may depend on its neighbours'.
+void Problem::probe_mixed(Walker& walker) {
+  std::size_t most = 1;
+  for (const auto& options : space_) most = std::max(most, options.size());
+  if (space_.size() < 2 || most < 2) return;
+  constexpr int kRandom = 2;
+  for (int pattern = 0; pattern < 4 + kRandom; ++pattern) {
+    std::vector<std::size_t> options;
+    for (std::size_t s = 0; s < space_.size(); ++s) {
+      std::size_t o = 0;
+      if (pattern < 2)
+        o = (s + static_cast<std::size_t>(pattern)) % 2;
+      else if (pattern < 4)
+        o = (2 * s < space_.size()) == (pattern == 2) ? 1 : 0;
+      else
+        o = philox_word(1, 0, static_cast<std::uint64_t>(pattern) * space_.size() + s) % space_[s].size();
+      options.push_back(std::min(o, space_[s].size() - 1));
+    }
+    for (StateOption state : {StateOption::whole, StateOption::region}) add_probe(walker, options, state);
   }
 }
 
@@ -121,14 +150,14 @@ void Problem::number_classes() {
   int count = 0;
   for (auto& [key, number] : numbers) number = count++;
   classes_.resize(numbers.size());
-  instance_.classes.resize(numbers.size());
+  objects_.classes.resize(numbers.size());
   for (Reader& reader : readers_) {
     reader.read_class = numbers[key_of(reader)];
     std::vector<KillingWrite>& writes = classes_[reader.read_class];
     for (const KilledPart& part : reader.parts) {
       if (!exact_ || writes.empty()) writes.push_back(part.write);
     }
-    instance_.classes[reader.read_class].name = reader.storage.name;
+    objects_.classes[reader.read_class].name = reader.storage.name;
   }
   for (std::vector<KillingWrite>& writes : classes_) {
     std::sort(writes.begin(), writes.end());
@@ -138,7 +167,7 @@ void Problem::number_classes() {
 
 void Problem::add_segments(const Profile& profile) {
   for (std::uint32_t u = 0; u < units_.size(); ++u) {
-    solver::Segment& segment = instance_.segments.emplace_back();
+    solver::Segment& segment = objects_.segments.emplace_back();
     segment.name = units_[u].id;
     if (units_[u].segment == kNone) {
       segment.options.push_back({"retain", true, 0, {}});
@@ -156,17 +185,20 @@ void Problem::add_segments(const Profile& profile) {
       }
     }
   }
-  instance_.base_time_ns = profile.base_ns();
+  objects_.base_time_ns = profile.base_ns();
 }
 
 void Problem::add_values() {
+  // Until the forward is done with a value it is there whatever is chosen, and part of what those rows were measured to
+  // hold; an object is what stays of it.
   std::map<ValueId, solver::Object> objects;
+  std::map<ValueId, std::uint32_t> makers;
   for (const Probe& probe : probes_) {
     for (const WalkedValue& value : probe.walk.values) {
       solver::Object& object = objects[value.value];
-      std::uint32_t born = units_.of_node(value.node);
+      std::uint32_t born = makers[value.value] = units_.of_node(value.node);
       object.bytes = std::max(object.bytes, value.charged);
-      object.birth = units_.forward_row(born) + 1;
+      object.birth = std::max(object.birth, units_.forward_row(value.forward_end) + 1);
       if (object.name.empty())
         object.name = fmt::format("{}#{}", units_[born].id, value.node - units_[born].first_node);
       for (std::uint32_t user : value.users) {
@@ -184,7 +216,9 @@ void Problem::add_values() {
       for (solver::Use& use : object.uses) use.row = units_.backward_row(first) - 1;
     bool somewhere = std::all_of(object.uses.begin(), object.uses.end(),
                                  [&](const solver::Use& use) { return use.row >= object.birth; });
-    if (somewhere) instance_.objects.push_back(std::move(object));
+    if (!somewhere) continue;
+    objects_.objects.push_back(std::move(object));
+    makers_.push_back(makers[root]);
   }
 }
 
@@ -195,7 +229,7 @@ void Problem::add_snapshots(const Profile& profile) {
     for (const Reader& reader : readers_) {
       if (reader.read_class != static_cast<int>(c)) continue;
       if (!exact_ && !object.uses.empty()) {  // each read may need a copy of its own
-        instance_.objects.push_back(object);
+        objects_.objects.push_back(object);
         object.uses.clear();
       }
       object.name = "snapshot of " + reader.storage.name;
@@ -205,7 +239,7 @@ void Problem::add_snapshots(const Profile& profile) {
               {static_cast<std::int32_t>(reader.read.unit), reader.options, units_.backward_row(reader.read.unit),
                static_cast<std::int32_t>(c), solver::StateChoice::whole});
     }
-    instance_.objects.push_back(std::move(object));
+    objects_.objects.push_back(std::move(object));
   }
 }
 
@@ -238,9 +272,9 @@ void Problem::add_records(const Profile& profile) {
   if (records.objects.size() > kMostRecords) {
     add_by_last_use(records);
   } else {
-    for (auto& [key, object] : records.objects) instance_.objects.push_back(std::move(object));
+    for (auto& [key, object] : records.objects) objects_.objects.push_back(std::move(object));
   }
-  for (const auto& [key, joint] : records.exchanges) instance_.joint_times.push_back(joint);
+  for (const auto& [key, joint] : records.exchanges) objects_.joint_times.push_back(joint);
 }
 
 /// Where many segments read rows of a table at random, nearly every row that a write overwrites has readers of its own:
@@ -257,7 +291,7 @@ void Problem::add_by_last_use(const Records& records) {
     at->second.bytes = std::min(at->second.bytes + object.bytes, records.whole.at(key.first));
     at->second.time_ns += object.time_ns;
   }
-  for (auto& [key, object] : merged) instance_.objects.push_back(std::move(object));
+  for (auto& [key, object] : merged) objects_.objects.push_back(std::move(object));
 }
 
 /// One object for all records of one write that the same uses keep alive, and one time for all that a segment exchanges
@@ -299,47 +333,6 @@ solver::Choice Problem::choice_of(const Probe& probe) const {
   choice.states.assign(classes_.size(),
                        probe.state == StateOption::whole ? solver::StateChoice::whole : solver::StateChoice::region);
   return choice;
-}
-
-void Problem::measure_own() {
-  // A row's true level decides even where it is less than the objects were thought to hold: then the row's base is
-  // lowered, because a solver's numbers are not negative.
-  for (const Probe& probe : probes_) learn(choice_of(probe), probe.walk.row_peaks);
-  for (std::size_t row = 0; row < instance_.base.size(); ++row) {
-    std::size_t unit = row < units_.size() ? row : instance_.base.size() - 1 - row;
-    std::vector<solver::RowBytes*> own;
-    std::int64_t least = 0;
-    for (solver::Option& option : instance_.segments[unit].options) {
-      for (solver::RowBytes& bytes : option.own) {
-        if (bytes.row != static_cast<int>(row)) continue;
-        own.push_back(&bytes);
-        least = std::min(least, bytes.bytes);
-      }
-    }
-    least = std::max(least, -instance_.base[row]);
-    instance_.base[row] += least;
-    for (solver::RowBytes* bytes : own) bytes->bytes = std::max<std::int64_t>(0, bytes->bytes - least);
-  }
-}
-
-bool Problem::learn(const solver::Choice& choice, const std::vector<std::int64_t>& row_peaks) {
-  std::vector<std::int64_t> rows = solver::evaluate(instance_, choice).row_bytes;
-  bool changed = false;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    std::size_t unit = row < units_.size() ? row : rows.size() - 1 - row;
-    std::vector<solver::RowBytes>& own = instance_.segments[unit].options[choice.options[unit]].own;
-    auto at = std::find_if(own.begin(), own.end(),
-                           [&](const solver::RowBytes& bytes) { return bytes.row == static_cast<int>(row); });
-    std::int64_t missing = row_peaks[row] - rows[row];
-    if (at == own.end()) {
-      own.push_back({static_cast<std::int32_t>(row), missing});  // may be negative: an object that dies within the row
-      changed = true;
-    } else if (missing > 0) {
-      at->bytes += missing;
-      changed = true;
-    }
-  }
-  return changed;
 }
 
 Assignment Problem::assignment(const solver::Choice& choice, StateOption fallback) const {

@@ -2,9 +2,10 @@
 // choice to what the tape is told.
 //
 // Note on bytes. Objects (kept values, boundaries, records, snapshots) come from the trace. What a row holds besides
-// (`own`: workspace, cotangents, the live set of a replay) is measured: the row's level in a walk in which all segments
-// take the same option, less the objects alive in it. A plan that mixes options may differ by a little, so the planner
-// walks every plan and tells the problem what it found (`learn`); what a plan promises is the walk's peak.
+// (workspace, cotangents, the live set of a replay) is measured: its level in a walk, less the objects alive in it. The
+// same option may hold a little more in one plan than in another, since blocks are rounded and merged; so two figures
+// stand for it, the least and the most of all walks so far. Times under the least are bounds that certify; what a plan
+// promises is the peak of its own walk.
 #pragma once
 
 #include <array>
@@ -34,12 +35,23 @@ using PlanSpace = std::vector<std::vector<SegmentChoice>>;
 /// Retain or replay, for every segment of the tape that `walker` records.
 PlanSpace simple_space(Walker& walker);
 
+/// Bytes of a unit's forward and backward row besides objects, per unit and option.
+using OwnBytes = std::vector<std::vector<std::array<std::int64_t, 2>>>;
+
+struct MeasuredBytes {
+  OwnBytes least, most;
+};
+
 class Problem {
  public:
-  /// Walks the step once per option and state. Errors: those of recording it.
+  /// Walks the step a few times for each option and state, and in plans that mix them. Errors: those of recording it.
   Problem(Walker& walker, PlanSpace space, const Profile& profile);
 
+  /// With the most bytes that were measured.
   const solver::Instance& instance() const { return instance_; }
+  /// With other bytes.
+  solver::Instance with(const OwnBytes& own) const;
+  const MeasuredBytes& measured() const { return measured_; }
   const PlanSpace& space() const { return space_; }
   const Units& units() const { return units_; }
   /// The killing writes of each class of the instance: one; or, where rows follow from data, all of its storage, since
@@ -48,8 +60,16 @@ class Problem {
 
   /// What the tape is told. States that no class names go by `fallback`.
   Assignment assignment(const solver::Choice& choice, StateOption fallback) const;
-  /// Corrects the problem where a walk under `choice` found more than was thought. True if anything changed.
-  bool learn(const solver::Choice& choice, const std::vector<std::int64_t>& row_peaks);
+  /// Widens `bytes` by what a walk under `choice` found.
+  void learn(MeasuredBytes& bytes, const solver::Choice& choice, const std::vector<std::int64_t>& row_peaks) const;
+  /// Raises `own` to what that walk found in rows of more than `cap` bytes. True if anything changed.
+  bool raise(OwnBytes& own, const solver::Choice& choice, const std::vector<std::int64_t>& row_peaks,
+             std::int64_t cap) const;
+
+  /// An easier problem in which every plan with two-level runs is told at no more time and bytes than it takes: each
+  /// segment behind another may be replayed from values that the one before it is replayed for once more.
+  /// `restore_ns`: what that costs, per unit.
+  solver::Instance with_runs_eased(const OwnBytes& own, const std::vector<std::int64_t>& restore_ns) const;
 
  private:
   struct Probe {
@@ -77,6 +97,8 @@ class Problem {
   }
   Assignment assignment_of(const std::vector<std::size_t>& options) const;
   void probe(Walker& walker);
+  void probe_mixed(Walker& walker);
+  void add_probe(Walker& walker, std::vector<std::size_t> options, StateOption state);
   void find_readers(Walker& walker);
   void number_classes();
   void add_segments(const Profile& profile);
@@ -87,6 +109,8 @@ class Problem {
   void add_record(Records& records, const KillingWrite& write, const Region& region,
                   const std::vector<std::size_t>& readers, const Profile& profile);
   void measure_own();
+  std::vector<std::int64_t> beside_objects(const solver::Choice& choice,
+                                           const std::vector<std::int64_t>& row_peaks) const;
   solver::Choice choice_of(const Probe& probe) const;
 
   PlanSpace space_;
@@ -96,6 +120,9 @@ class Problem {
   std::vector<Reader> readers_;
   std::vector<std::vector<KillingWrite>> classes_;
   bool exact_ = true;  // no row that is read or written follows from data
+  MeasuredBytes measured_;
+  std::vector<std::int64_t> makers_;  // per object: the unit whose value it is, or -1
+  solver::Instance objects_;          // without what is measured
   solver::Instance instance_;
 };
 

@@ -1,7 +1,7 @@
 // Two-level runs: which neighbouring segments may be merged into runs, and the space of plans in which given runs are.
 //
-// A run pays one more replay of its segments for holding nothing between them, so runs are tried only where no plan
-// without them fits the budget.
+// A run pays one more replay of its segments for holding nothing between them, so runs are tried where no plan without
+// them fits the budget, or where an easier problem says that they might save time.
 #pragma once
 
 #include <cstdint>

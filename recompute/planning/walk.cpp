@@ -12,23 +12,24 @@ namespace {
 /// Follows the meter from row to row.
 class RowMeter final : public TapeObserver {
  public:
-  explicit RowMeter(Meter& meter) : meter_(meter) { meter_.reset_peak(); }
+  explicit RowMeter(Meter& meter) : meter_(meter) {}
 
   /// A node's forward has run: what was live since the last one counts for its unit. Units are numbered as they come.
   void forward_node(const TapeData& data, std::uint32_t node) {
+    if (node == 0) forward_.clear();  // the second pass of a schedule in the making
     std::uint32_t segment = data.nodes[node].segment;
     if (node == 0 || segment != segment_) forward_.push_back(0);
     segment_ = segment;
     forward_.back() = std::max(forward_.back(), take());
   }
-  void begin_backward(const Units& units) {
-    units_ = &units;
-    rows_.assign(static_cast<std::size_t>(units.row_count()), 0);
-    for (std::size_t u = 0; u < units.size(); ++u) rows_[u] = forward_[u];
-    row_ = units.backward_row(static_cast<std::uint32_t>(units.size() - 1));
+  void begin_backward(Units units) {
+    units_ = std::move(units);
+    rows_.assign(static_cast<std::size_t>(units_.row_count()), 0);
+    for (std::size_t u = 0; u < units_.size(); ++u) rows_[u] = forward_[u];
+    row_ = units_.backward_row(static_cast<std::uint32_t>(units_.size() - 1));
   }
-  void before_replay(const Tape& tape, std::uint32_t node) override { enter(units_->of_replay(tape.data(), node)); }
-  void before_backward(const Tape&, std::uint32_t node) override { enter(units_->of_node(node)); }
+  void before_replay(const Tape& tape, std::uint32_t node) override { enter(units_.of_replay(tape.data(), node)); }
+  void before_backward(const Tape&, std::uint32_t node) override { enter(units_.of_node(node)); }
   std::vector<std::int64_t> finish() {
     count();
     return std::move(rows_);
@@ -43,20 +44,42 @@ class RowMeter final : public TapeObserver {
   void count() { rows_[row_] = std::max(rows_[row_], take()); }
   void enter(std::uint32_t unit) {
     count();
-    row_ = units_->backward_row(unit);
+    row_ = units_.backward_row(unit);
   }
 
   Meter& meter_;
-  const Units* units_ = nullptr;
+  Units units_;
   std::uint32_t segment_ = kNone;
   std::vector<std::int64_t> forward_, rows_;
   int row_ = 0;
 };
 
+/// Until which node of the forward each value is there for the forward's own sake: as an operand, or held by the host.
+class Lifetimes {
+ public:
+  void after(const TapeData& data, std::uint32_t index) {
+    if (index == 0) last_.clear();
+    last_.resize(data.values.size(), 0);
+    const NodeRecord& node = data.nodes[index];
+    for (int i = 0; i < node.inputs + node.updates; ++i) {
+      const OperandRecord& operand = data.operands[node.first_operand + i];
+      if (operand.kind == OperandKind::value) last_[data.values[operand.value].root] = index;
+    }
+    for (int r = 0; r < node.results; ++r) last_[data.values[node.first_value + r].root] = index;
+    for (const Handle* handle = data.live_handles; handle; handle = handle->next)
+      last_[data.values[handle->value].root] = index;
+  }
+  std::uint32_t last_node(ValueId root) const { return last_[root]; }
+
+ private:
+  std::vector<std::uint32_t> last_;
+};
+
 /// Reads from a tape between forward and backward who keeps and owes what.
 class Inspector {
  public:
-  Inspector(const TapeData& data, const Units& units) : data_(data), units_(units) {
+  Inspector(const TapeData& data, const Units& units, const Lifetimes& lifetimes)
+      : data_(data), units_(units), lifetimes_(lifetimes) {
     for (std::uint32_t n = 0; n < data.nodes.size(); ++n) inspect_node(n);
     for (std::uint32_t s = 0; s < data.segments.size(); ++s) {
       for (ValueId v : data.segments[s].kept) add_value(v, units.of_segment(s));
@@ -104,18 +127,21 @@ class Inspector {
     value.value = record.root;
     value.charged = round_up_64(record.tensor.storage().bytes());
     value.node = data_.values[record.root].node;
+    value.forward_end = units_.of_node(lifetimes_.last_node(record.root));
     value.users.push_back(unit);
   }
 
   const TapeData& data_;
   const Units& units_;
+  const Lifetimes& lifetimes_;
   std::map<ValueId, WalkedValue> values_;
   std::vector<WalkedRead> reads_;
 };
 
 }  // namespace
 
-Walker::Walker(Tape& tape, std::function<Value()> forward) : tape_(tape), forward_(std::move(forward)) {
+Walker::Walker(Tape& tape, std::function<Value()> forward, HostStates states)
+    : tape_(tape), forward_(std::move(forward)), states_(std::move(states)) {
   tape_.clear();
   tape_.set_policy(&policy_);
   base_ = tape_.memory().meter().live();
@@ -128,26 +154,75 @@ Schedule Walker::schedule(const Assignment& assignment) {
   return schedule;
 }
 
-Walk Walker::walk(const Assignment& assignment) {
-  Walk walk;
-  walk.schedule = schedule(assignment);
-  policy_.assign(&assignment);
-  tape_.follow(&walk.schedule);
-  RowMeter rows(tape_.memory().meter());
-  tape_.set_node_hook([&](std::uint32_t node) { rows.forward_node(tape_.data(), node); });
-  tape_.set_observer(&rows);
-  {
-    Value root = forward_();
-    Units units(tape_.data());
-    Inspector(tape_.data(), units).take(walk);
-    rows.begin_backward(units);
-    tape_.backward(root);
-    walk.row_peaks = rows.finish();
+/// All that an assignment says, as words.
+std::vector<std::uint64_t> Walker::key_of(const Assignment& assignment) {
+  std::vector<std::uint64_t> key{static_cast<std::uint64_t>(assignment.fallback.values),
+                                 static_cast<std::uint64_t>(assignment.fallback.state), assignment.segments.size()};
+  for (const SegmentOption& option : assignment.segments) {
+    key.insert(key.end(), {static_cast<std::uint64_t>(option.values), static_cast<std::uint64_t>(option.state),
+                           option.run, option.run_ends});
   }
+  for (const NodeChoice& choice : assignment.choices)
+    key.insert(key.end(), {choice.kept_results, choice.whole_updates, choice.region_updates});
+  return key;
+}
+
+void Walker::add_state(const Assignment& assignment, std::size_t state, Walk& walk) {
+  states_.begin(state);
+  Walk other = walk_once(assignment);
+  states_.begin(0);
+  walk.peak = std::max(walk.peak, other.peak);
+  for (std::size_t row = 0; row < walk.row_peaks.size(); ++row)
+    walk.row_peaks[row] = std::max(walk.row_peaks[row], other.row_peaks[row]);
+}
+
+const Walk& Walker::walk(const Assignment& assignment) {
+  auto at = walks_.find(key_of(assignment));
+  if (at != walks_.end()) return at->second.walk;
+  Walk walk = walk_once(assignment);
+  for (std::size_t state : high_states_) add_state(assignment, state, walk);
+  return walks_.emplace(key_of(assignment), Known{std::move(walk), states_.count == 1}).first->second.walk;
+}
+
+const Walk& Walker::walk_all(const Assignment& assignment) {
+  walk(assignment);
+  Known& known = walks_.find(key_of(assignment))->second;
+  if (known.all_states) return known.walk;
+  known.all_states = true;
+  Walk& walk = known.walk;
+  for (std::size_t state = 1; state < states_.count; ++state) {
+    if (std::find(high_states_.begin(), high_states_.end(), state) != high_states_.end()) continue;
+    states_.begin(state);
+    std::int64_t peak = schedule(assignment).peak.total_peak;
+    states_.begin(0);
+    if (peak <= walk.peak) continue;
+    high_states_.push_back(state);
+    add_state(assignment, state, walk);
+  }
+  return walk;
+}
+
+Walk Walker::walk_once(const Assignment& assignment) {
+  Walk walk;
+  RowMeter rows(tape_.memory().meter());
+  Lifetimes lifetimes;
+  tape_.set_node_hook([&](std::uint32_t node) {
+    rows.forward_node(tape_.data(), node);
+    lifetimes.after(tape_.data(), node);
+  });
+  tape_.set_observer(&rows);
+  policy_.assign(&assignment);
+  Schedule schedule = make_schedule(tape_, forward_, assignment.choices, [&] {
+    Units units(tape_.data());
+    Inspector(tape_.data(), units, lifetimes).take(walk);
+    rows.begin_backward(std::move(units));
+  });
+  policy_.assign(nullptr);
   tape_.set_node_hook(nullptr);
   tape_.set_observer(nullptr);
-  tape_.clear();
-  policy_.assign(nullptr);
+  walk.row_peaks = rows.finish();
+  walk.exact = schedule.exact;
+  walk.peak = *std::max_element(walk.row_peaks.begin(), walk.row_peaks.end());
   return walk;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct WalkedValue {
   ValueId value = kNoValue;          // the root of the chain that shares its bytes
   std::int64_t charged = 0;          // bytes
   std::uint32_t node = 0;            // that made it
+  std::uint32_t forward_end = 0;     // the last unit in whose forward it is there even if nobody owes it
   std::vector<std::uint32_t> users;  // units that owe it, ascending
 };
 
@@ -32,12 +34,20 @@ struct WalkedRead {
 };
 
 struct Walk {
-  Schedule schedule;
-  std::vector<std::int64_t> row_peaks;               // highest live bytes in each row
+  bool exact = true;                                 // no region follows from data
+  std::int64_t peak = 0;                             // highest live bytes of the step, over the host states looked at
+  std::vector<std::int64_t> row_peaks;               // the same in each row
   std::vector<WalkedValue> values;                   // in order of `value`
   std::vector<WalkedRead> reads;                     // sorted
   std::vector<std::vector<std::uint32_t>> needed;    // per explicit segment: nodes that a replay runs,
   std::vector<std::vector<std::uint32_t>> restored;  // and nodes that restoring its run runs besides
+};
+
+/// The states of the host in which a step may begin, such as places of a ring's pointer: other regions are read and
+/// written in each, so that the same plan may hold other bytes.
+struct HostStates {
+  std::size_t count = 1;
+  std::function<void(std::size_t)> begin;  // makes the next forward start in that state; null where there is one
 };
 
 /// A dry tape that can be walked again and again: `forward` records one step's forward from the same host state each
@@ -45,11 +55,14 @@ struct Walk {
 class Walker {
  public:
   /// `tape` is an empty tape on memory without bytes, with a replayer; its policy becomes the walker's.
-  Walker(Tape& tape, std::function<Value()> forward);
+  Walker(Tape& tape, std::function<Value()> forward, HostStates states = {});
   Walker(const Walker&) = delete;
   Walker& operator=(const Walker&) = delete;
 
-  Walk walk(const Assignment& assignment);
+  /// In the first host state, and in those that have once held more than it; the row peaks are the highest of them.
+  const Walk& walk(const Assignment& assignment);
+  /// The same, and the peak of all host states.
+  const Walk& walk_all(const Assignment& assignment);
   /// Only the schedule: what the step will do under `assignment`, with its peak.
   Schedule schedule(const Assignment& assignment);
   /// Calls `look` with a tape that stands between forward and backward of the step under `assignment`.
@@ -58,8 +71,20 @@ class Walker {
   std::int64_t base() const { return base_; }
 
  private:
+  struct Known {
+    Walk walk;
+    bool all_states = false;
+  };
+
+  static std::vector<std::uint64_t> key_of(const Assignment& assignment);
+  Walk walk_once(const Assignment& assignment);
+  void add_state(const Assignment& assignment, std::size_t state, Walk& walk);
+
   Tape& tape_;
   std::function<Value()> forward_;
+  HostStates states_;
+  std::vector<std::size_t> high_states_;               // besides the first
+  std::map<std::vector<std::uint64_t>, Known> walks_;  // those made so far
   AssignmentPolicy policy_;
   std::int64_t base_ = 0;
 };

@@ -125,6 +125,8 @@ Solution solve_domain(const Instance& instance, const Domain& domain, const std:
     if (found.proven && instance.segments.size() <= kTiesUpTo) {
       solution.choice = with_less_memory(instance, domain, std::move(solution.choice), effort);
     }
+    if (instance.segments.size() <= kTiesUpTo)
+      solution.choice = with_earlier_retained(instance, domain, std::move(solution.choice), effort);
     solution.choice = without_idle_replays(instance, domain, std::move(solution.choice), effort);
   }
   solution.work = effort.work + for_peak.work;

@@ -1,6 +1,7 @@
 #include "recompute/solver/ties.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "recompute/solver/enforced.h"
 #include "recompute/solver/evaluate.h"
@@ -68,6 +69,54 @@ Choice without_idle_replays(const Instance& instance, const Domain& domain, Choi
       }
     }
     if (!changed) break;
+  }
+  effort.work += state.work();
+  return to_choice(model, state.assignment());
+}
+
+namespace {
+
+/// The retaining option of a variable, or none.
+std::optional<std::uint8_t> retaining(const Instance& instance, const Variable& variable) {
+  const auto& options = instance.segments[variable.source].options;
+  for (std::size_t o = 0; o < variable.options.size(); ++o) {
+    if (options[variable.options[o].source].retain) return static_cast<std::uint8_t>(o);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Choice with_earlier_retained(const Instance& instance, const Domain& domain, Choice choice, Effort& effort) {
+  Model model = compile(instance, domain, evaluate(instance, choice).peak);
+  PlanState state(model, to_assignment(model, choice));
+  std::vector<std::size_t> segments;  // that may be either, in order of the step
+  for (std::size_t v = 0; v < model.variables.size(); ++v) {
+    const Variable& variable = model.variables[v];
+    if (!variable.is_class && variable.options.size() > 1 && retaining(instance, variable)) segments.push_back(v);
+  }
+  std::sort(segments.begin(), segments.end(),
+            [&](std::size_t a, std::size_t b) { return model.variables[a].source < model.variables[b].source; });
+  /// Retains `early` and replays `late` instead, if that changes neither time nor fit.
+  auto trade = [&](std::size_t early, std::size_t late) {
+    std::uint8_t old_early = state.assignment()[early], old_late = state.assignment()[late];
+    std::int64_t time = state.time();
+    state.set(early, *retaining(instance, model.variables[early]));
+    for (std::size_t o = 0; o < model.variables[late].options.size(); ++o) {
+      if (o == old_late) continue;
+      state.set(late, static_cast<std::uint8_t>(o));
+      if (state.time() == time && state.fits()) return true;
+    }
+    state.set(early, old_early);
+    state.set(late, old_late);
+    return false;
+  };
+  for (std::size_t i = 0; i < segments.size() && !effort.over(); ++i) {
+    if (state.assignment()[segments[i]] == *retaining(instance, model.variables[segments[i]])) continue;
+    for (std::size_t j = segments.size(); --j > i;) {
+      if (state.assignment()[segments[j]] != *retaining(instance, model.variables[segments[j]])) continue;
+      if (trade(segments[i], segments[j])) break;
+    }
   }
   effort.work += state.work();
   return to_choice(model, state.assignment());

@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "recompute/planning/kept_sets.h"
 #include "recompute/planning/plan_text.h"
+#include "recompute/solver/domain.h"
+#include "recompute/solver/evaluate.h"
 #include "tests/recompute/planning/memory_mlp.h"
 
 namespace reprise {
@@ -120,6 +124,95 @@ TEST(Planner, JointIsNeverWorseAndEveryPlanFitsItsBudget) {
       EXPECT_LE(answer.plan->lower_bound_ns, answer.plan->predicted_ns);
       Assignment assignment = answer.plan->assignment();
       EXPECT_EQ(run(assignment, dry.walker.schedule(assignment)).peak, answer.plan->predicted_peak) << method;
+    }
+  }
+}
+
+/// Peak and time of every plan of a method, walked.
+std::vector<std::pair<std::int64_t, std::int64_t>> all_plans(Dry& dry, const PlannedMethod& method) {
+  Problem problem(dry.walker, simple_space(dry.walker), dry.profile);
+  const solver::Instance& instance = problem.instance();
+  solver::Domain domain = solver::domain_of(instance, method.allowed);
+  std::vector<solver::Choice> choices{solver::first_choice(domain)};
+  for (std::size_t u = 0; u < instance.segments.size(); ++u) {
+    for (std::size_t i = 0, n = choices.size(); i < n; ++i) {
+      for (std::uint8_t o = 0; o < instance.segments[u].options.size(); ++o) {
+        solver::Choice other = choices[i];
+        other.options[u] = o;
+        if (contains(domain, other) && o != choices[i].options[u]) choices.push_back(std::move(other));
+      }
+    }
+  }
+  for (std::size_t c = 0; c < instance.classes.size(); ++c) {
+    for (std::size_t i = 0, n = choices.size(); i < n; ++i) {
+      solver::Choice other = choices[i];
+      other.states[c] = solver::StateChoice::region;
+      if (contains(domain, other) && choices[i].states[c] != solver::StateChoice::region)
+        choices.push_back(std::move(other));
+    }
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> plans;
+  for (const solver::Choice& choice : choices) {
+    std::int64_t peak = dry.walker.schedule(problem.assignment(choice, method.fallback())).peak.total_peak;
+    plans.emplace_back(peak, solver::evaluate(instance, choice).time_ns);
+  }
+  return plans;
+}
+
+TEST(Planner, NoWalkedPlanThatFitsIsFasterThanTheOneChosenOrItsBound) {
+  for (const MemoryMlp::Sizes& sizes :
+       {MemoryMlp::Sizes{.segments = 4}, MemoryMlp::Sizes{.batch = 9, .table = 32, .written = 5, .segments = 4}}) {
+    Dry dry(sizes);
+    for (const std::string name : {"retain+region", "retain+whole", "whole+region", "joint"}) {
+      Planner planner(dry.walker, dry.profile, {.keep_values = false, .longest_run = 1, .made_for = {}});
+      auto plans = all_plans(dry, planned_method(name));
+      std::sort(plans.begin(), plans.end());
+      EXPECT_EQ(planner.least(name).predicted_peak, plans.front().first) << name;
+      EXPECT_FALSE(planner.plan(name, plans.front().first - 1).plan) << name;
+      int proven = 0, budgets = 0;
+      std::int64_t best = INT64_MAX;
+      for (std::size_t i = 0; i < plans.size(); ++i) {
+        best = std::min(best, plans[i].second);
+        if (i + 1 < plans.size() && plans[i + 1].first == plans[i].first) continue;
+        const Planner::Answer& answer = planner.plan(name, plans[i].first);
+        ASSERT_TRUE(answer.plan) << name << ": " << answer.none.message;
+        EXPECT_EQ(answer.plan->predicted_ns, best) << name << " at " << plans[i].first;
+        EXPECT_LE(answer.plan->lower_bound_ns, best) << name << " at " << plans[i].first;
+        proven += answer.plan->proven;
+        ++budgets;
+      }
+      EXPECT_GE(2 * proven, budgets) << name;
+    }
+  }
+}
+
+TEST(Planner, FeasibilityAndTimeAreMonotoneInTheBudgetAndTheMethod) {
+  Dry dry;
+  Planner planner(dry.walker, dry.profile, {});
+  std::vector<std::int64_t> budgets;
+  for (const std::string& method : plannable_methods()) {
+    for (std::int64_t bytes : {planner.least(method).predicted_peak, planner.plan(method, 0).plan->predicted_peak})
+      budgets.insert(budgets.end(), {bytes - 1, bytes, bytes + 64});
+  }
+  std::sort(budgets.begin(), budgets.end());
+  std::map<std::string, std::int64_t> before;
+  for (std::int64_t budget : budgets) {
+    for (const PlannedMethod& wide : planned_methods()) {
+      const Planner::Answer& answer = planner.plan(wide.name, budget);
+      EXPECT_EQ(answer.plan.has_value(), budget >= planner.least(wide.name).predicted_peak)
+          << wide.name << " " << budget;
+      for (const PlannedMethod& narrow : planned_methods()) {
+        const Planner::Answer& other = planner.plan(narrow.name, budget);
+        if (!wide.contains(narrow) || !other.plan) continue;
+        ASSERT_TRUE(answer.plan) << wide.name << " " << budget;
+        EXPECT_LE(answer.plan->predicted_ns, other.plan->predicted_ns)
+            << wide.name << " " << narrow.name << " " << budget;
+      }
+      if (!answer.plan) continue;
+      if (before.contains(wide.name)) {
+        EXPECT_LE(answer.plan->lower_bound_ns, before[wide.name]) << wide.name << " " << budget;
+      }
+      before[wide.name] = answer.plan->predicted_ns;
     }
   }
 }

@@ -66,8 +66,8 @@ std::vector<double> gradient(const Assignment& assignment, std::int64_t* peak, i
 TEST(Runs, AChainOf64SegmentsNeedsLessThanHalfOfItsOneLevelFloor) {
   Chain dry(true, 64);
   Walker walker(*dry.tape, [&] { return dry.forward(); });
-  Planner one(walker, Profile{}, {.keep_values = false, .longest_run = 1, .made_for = {}, .worst_peak = nullptr});
-  Planner two(walker, Profile{}, {.keep_values = false, .made_for = {}, .worst_peak = nullptr});
+  Planner one(walker, Profile{}, {.keep_values = false, .longest_run = 1, .made_for = {}});
+  Planner two(walker, Profile{}, {.keep_values = false, .made_for = {}});
   std::int64_t held = walker.base();
   Plan plan = two.least("joint");
   std::int64_t floor = one.least("joint").predicted_peak - held, lower = plan.predicted_peak - held;
@@ -83,8 +83,8 @@ TEST(Runs, ABudgetBetweenTheFloorsIsMetByRunsAndOnlyWhereNeeded) {
   Profile profile;
   walker.look({}, [&](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
   profile.step_ns = 1000000;
-  Planner one(walker, profile, {.keep_values = false, .longest_run = 1, .made_for = {}, .worst_peak = nullptr});
-  Planner two(walker, profile, {.keep_values = false, .made_for = {}, .worst_peak = nullptr});
+  Planner one(walker, profile, {.keep_values = false, .longest_run = 1, .made_for = {}});
+  Planner two(walker, profile, {.keep_values = false, .made_for = {}});
   std::int64_t budget = (one.least("joint").predicted_peak + two.least("joint").predicted_peak) / 2;
   EXPECT_FALSE(one.plan("joint", budget).plan);
   Planner::Answer answer = two.plan("joint", budget);

@@ -79,6 +79,27 @@ TEST(Solve, AgreesWithEveryPlanTriedOneByOne) {
   EXPECT_GT(planned, count / 2) << "the budgets hardly bind: the test is blind";
 }
 
+/// Segments that are all alike: each holds `bytes` from its forward to its backward if it is retained.
+Instance alike(int segments, std::int64_t bytes) {
+  Instance instance;
+  instance.base.assign(static_cast<std::size_t>(2 * segments), 0);
+  for (int i = 0; i < segments; ++i) {
+    Option retain{"retain", true, 0, {}}, replay{"replay", false, 10, {}};
+    instance.segments.push_back({"part" + std::to_string(i), {retain, replay}});
+    instance.objects.push_back({"values", bytes, 0, 0, {{i, 1, 2 * segments - 1, -1, StateChoice::whole}}});
+  }
+  return instance;
+}
+
+TEST(Solve, OfEqualPlansTheOneThatRetainsEarlierSegmentsIsChosen) {
+  for (int kept = 0; kept <= 6; ++kept) {
+    Solution solution = solve(alike(6, 100), 100 * kept, {true, true, false});
+    ASSERT_TRUE(solution.feasible);
+    for (int i = 0; i < 6; ++i)
+      EXPECT_EQ(solution.choice.options[static_cast<std::size_t>(i)], i < kept ? 0 : 1) << i << " of " << kept;
+  }
+}
+
 RC_GTEST_PROP(Solve, JointIsNeverWorseAndMoreBudgetNeverHurts, ()) {
   auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000000);
   SyntheticOptions options;

@@ -1,0 +1,136 @@
+// The planner's plans of least peak, and what it says where no plan fits a budget.
+#include <algorithm>
+
+#include "recompute/explain.h"
+#include "recompute/planning/planner.h"
+#include "recompute/solver/domain.h"
+#include "recompute/solver/evaluate.h"
+
+namespace reprise {
+
+namespace {
+
+constexpr int kMostRounds = 64;  // each one corrects at least one row
+
+}  // namespace
+
+/// The choice in which every segment does the same, as the method's narrowest does.
+solver::Choice Planner::uniform(const Problem& problem, const PlannedMethod& method) const {
+  const solver::Instance& instance = problem.instance();
+  solver::Choice choice = solver::first_choice(solver::domain_of(instance, method.allowed));
+  for (std::size_t u = 0; u < choice.options.size(); ++u) {
+    bool replays = method.allowed.whole || method.allowed.region;
+    if (replays && instance.segments[u].options.size() > 1) choice.options[u] = 1;
+  }
+  if (method.allowed.region) std::fill(choice.states.begin(), choice.states.end(), solver::StateChoice::region);
+  return choice;
+}
+
+/// A peak that a plan of the method keeps to, known without a search; the least is no higher.
+std::int64_t Planner::easy_peak(const PlannedMethod& method) const {
+  return check(plain_, uniform(plain_, method), method.fallback()).peak;
+}
+
+const Plan& Planner::least(const std::string& method) const { return least_of(planned_method(method), true).plan; }
+
+const Planner::Least& Planner::least_of(const PlannedMethod& method, bool runs) const {
+  runs = runs && may_run(method);
+  auto at = leasts_.find({method.name, runs});
+  if (at != leasts_.end()) return at->second;
+  Least best = runs ? least_with_runs(method) : least_in(problem_of(method), method);
+  auto take = [&](Least other) {
+    if (other.plan.predicted_peak >= best.plan.predicted_peak) return;
+    other.smallest.lower_bound = std::min(best.smallest.lower_bound, other.smallest.bytes);
+    other.smallest.proven = other.smallest.bytes <= other.smallest.lower_bound;
+    best = std::move(other);
+  };
+  if (!runs && &problem_of(method) != &plain_) take(least_in(plain_, method));
+  for (const PlannedMethod& narrow : planned_methods()) {
+    if (method.contains(narrow)) take(least_of(narrow, runs));
+  }
+  best.plan.method = method.name;
+  return leasts_.emplace(std::pair(method.name, runs), std::move(best)).first->second;
+}
+
+Planner::Least Planner::least_in(const Problem& problem, const PlannedMethod& method) const {
+  std::optional<Checked> best;
+  MeasuredBytes bytes = problem.measured();
+  OwnBytes own = bytes.least;
+  std::int64_t bound = 0, work = 0;
+  if (&problem == &plain_) best = check(problem, uniform(problem, method), method.fallback());
+  for (int round = 0; round < kMostRounds; ++round) {
+    solver::SmallestBudget smallest = solver::smallest_budget(problem.with(own), method.allowed);
+    if (round == 0) bound = smallest.lower_bound;
+    work += smallest.work;
+    if (best && smallest.bytes >= best->peak) break;  // nothing below the best is even hoped for
+    Checked checked = check(problem, smallest.choice, method.fallback());
+    problem.learn(bytes, checked.choice, checked.rows);
+    bool more = problem.raise(own, checked.choice, checked.rows, smallest.bytes);
+    if (!best || checked.peak < best->peak) best = std::move(checked);
+    if (!more) break;
+  }
+  Least least{describe(problem, method.name, *best, best->peak), {}};
+  auto binding = std::max_element(best->rows.begin(), best->rows.end()) - best->rows.begin();
+  least.smallest.bytes = best->peak;
+  least.smallest.lower_bound = method.is_one_plan() ? best->peak : std::min(bound, best->peak);
+  least.smallest.proven = least.smallest.lower_bound == best->peak;
+  least.smallest.binding_row = static_cast<std::int32_t>(binding);
+  solver::Instance seen = problem.with(bytes.most);
+  least.smallest.alive = solver::alive_in_row(seen, best->choice, least.smallest.binding_row);
+  std::int64_t rest = best->peak;
+  for (const solver::Alive& alive : least.smallest.alive) rest -= alive.bytes;
+  if (rest > 0) least.smallest.alive.push_back({"more in another state of the host", rest});
+  least.plan.lower_bound_ns = least.plan.predicted_ns;
+  least.plan.work = work;
+  return least;
+}
+
+Planner::Least Planner::least_with_runs(const PlannedMethod& method) const {
+  Least best = least_of(method, false);
+  // What runs might reach at best, for the words "nothing fits under".
+  const Problem& problem = problem_of(method);
+  solver::Instance eased = problem.with_runs_eased(problem.measured().least, restore_ns_);
+  std::int64_t bound = std::min(best.smallest.lower_bound, solver::smallest_budget(eased, method.allowed).lower_bound);
+  for (Runs& runs : run_cuts(method)) {
+    Least least = least_in(problem_with(runs, method), method);
+    for (std::size_t r = 0; r < runs.size();) {
+      Runs fewer = runs;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
+      Least other = least_in(problem_with(fewer, method), method);
+      if (other.plan.predicted_peak < least.plan.predicted_peak)
+        least = std::move(other), runs = std::move(fewer);
+      else
+        ++r;
+    }
+    if (least.plan.predicted_peak < best.plan.predicted_peak) best = std::move(least);
+  }
+  best.smallest.lower_bound = std::min(bound, best.smallest.bytes);
+  best.smallest.proven = best.smallest.lower_bound == best.smallest.bytes;
+  return best;
+}
+
+NoPlan Planner::nothing_fits(const PlannedMethod& method, std::int64_t budget) const {
+  const Least& least = least_of(method, true);
+  solver::Solution solution;
+  solution.smallest = least.smallest;
+  for (const PlannedMethod& wide : planned_methods()) {
+    if (!wide.contains(method)) continue;
+    std::string more;
+    auto add = [&](bool on, const char* word) {
+      if (on) more += (more.empty() ? "" : "+") + std::string(word);
+    };
+    add(wide.allowed.retain && !method.allowed.retain, "retain");
+    add(wide.allowed.whole && !method.allowed.whole, "whole");
+    add(wide.allowed.region && !method.allowed.region, "region");
+    if (more.empty()) continue;
+    std::int64_t bytes = least_of(wide, true).plan.predicted_peak;
+    solution.remedies.push_back({std::move(more), bytes, bytes <= budget});
+  }
+  NoPlan none{solver::infeasible_message(plain_.instance(), budget, solution), least.plan.predicted_peak};
+  std::int64_t without = least_of(method, false).plan.predicted_peak;
+  if (least.plan.predicted_peak < without)
+    none.message += fmt::format("\n  (With two-level runs; without them {} bytes, {}.)", without, short_bytes(without));
+  return none;
+}
+
+}  // namespace reprise
