@@ -2,6 +2,7 @@
 #include <string>
 
 #include "models/config/schema.h"
+#include "recompute/planning/planner.h"
 
 namespace reprise {
 namespace {
@@ -100,8 +101,7 @@ std::vector<Key> memory_keys() {
       integer_key("eval.knn_images", 0, at_least(0), "images", "training images to look for neighbours in; 0: all"),
       bytes_key("memory.budget", std::nullopt, "live bytes that the run may never exceed"),
       choice_key(
-          "recompute.method", "retain",
-          {"retain", "whole", "region", "retain+whole", "retain+region", "whole+region", "joint", "unchecked"},
+          "recompute.method", "retain", all_methods(),
           "what may be chosen: retain keeps all values; whole and region replay segments, and preserve overwritten "
           "state whole or by region. joint (all three) and those joined by + are planned for each segment and "
           "state, so that the step is fastest within memory.budget. unchecked preserves nothing: its gradients "

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "recompute/planning/planner.h"
+
 namespace reprise {
 namespace {
 
@@ -48,8 +50,7 @@ void check_patterns(const Config& config, const SegmentMarks& marks) {
 
 bool needs_plan(const Config& config) {
   if (!config.get_string("recompute.plan").empty()) return true;
-  const Words fixed = {"retain", "whole", "region", "unchecked"};
-  return std::find(fixed.begin(), fixed.end(), config.get_string("recompute.method")) == fixed.end();
+  return is_planned(config.get_string("recompute.method"));
 }
 
 RecomputeSetup::RecomputeSetup(const Config& config, const SegmentMarks& marks, std::shared_ptr<const Plan> plan)

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "recompute/explain.h"
+#include "recompute/methods.h"
 #include "recompute/planning/kept_sets.h"
 
 namespace reprise {
@@ -55,6 +56,20 @@ const std::vector<std::string>& plannable_methods() {
     return all;
   }();
   return names;
+}
+
+const std::vector<std::string>& all_methods() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = plannable_methods();
+    all.emplace_back(to_string(Method::unchecked));
+    return all;
+  }();
+  return names;
+}
+
+bool is_planned(const std::string& method) {
+  std::optional<solver::Allowed> allowed = allowed_by(method);
+  return allowed && allowed->retain + allowed->whole + allowed->region > 1;
 }
 
 Planner::Planner(Walker& walker, const Profile& profile, PlannerOptions options)

@@ -20,6 +20,10 @@ namespace reprise {
 std::optional<solver::Allowed> allowed_by(const std::string& method);
 /// The seven methods, the narrow ones first.
 const std::vector<std::string>& plannable_methods();
+/// What recompute.method may be: the seven, then the negative control `unchecked`.
+const std::vector<std::string>& all_methods();
+/// Whether the method chooses between options. The others are fixed: each of them has one plan, or needs none.
+bool is_planned(const std::string& method);
 
 struct PlannerOptions {
   /// Granularity `node`: where a method may retain, replayed segments may keep single results too.

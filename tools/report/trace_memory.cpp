@@ -12,15 +12,12 @@
 #include "models/train/make_plan.h"
 #include "models/train/step_timeline.h"
 #include "models/train/trace_step.h"
-#include "recompute/planning/plan.h"
+#include "recompute/planning/planner.h"
 
 namespace reprise::report {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kMethods[] = {"retain",        "whole",        "region", "retain+whole",
-                                    "retain+region", "whole+region", "joint"};
 
 /// The plan of the method at the budget that all methods are compared at; empty where there is none.
 fs::path plan_of(const fs::path& study, const std::string& workload, const std::string& method) {
@@ -31,8 +28,6 @@ fs::path plan_of(const fs::path& study, const std::string& workload, const std::
   }
   return {};
 }
-
-bool is_fixed(const std::string& method) { return method == "retain" || method == "whole" || method == "region"; }
 
 Json timeline_json(const StepTimeline& timeline) {
   Json before = Json::object(), delta = Json::array(), category = Json::array();
@@ -49,7 +44,7 @@ Json timeline_json(const StepTimeline& timeline) {
 /// What extra/ holds of one method; nothing for one that needs a plan and has none.
 std::optional<Json> memory_of(const fs::path& study, const std::string& workload, const std::string& method) {
   fs::path plan = plan_of(study, workload, method);
-  if (plan.empty() && !is_fixed(method)) return std::nullopt;
+  if (plan.empty() && is_planned(method)) return std::nullopt;
   Config config = load_config((study / "workloads" / (workload + ".yaml")).string());
   config.set("recompute.method", method, "the report");
   config.set("recompute.granularity", std::string("segment"), "the report");
@@ -96,7 +91,7 @@ std::vector<fs::path> trace_memory(const fs::path& study) {
   std::vector<std::string> workloads = workloads_of(study);
   fs::create_directories(study / "extra");
   for (const std::string& workload : workloads) {
-    for (const char* method : kMethods) {
+    for (const std::string& method : plannable_methods()) {
       fs::path file = study / "extra" / (workload + "." + method + ".json");
       if (fs::exists(file)) continue;
       std::optional<Json> memory = memory_of(study, workload, method);

@@ -9,6 +9,7 @@
 #include "models/train/make_plan.h"
 #include "recompute/explain.h"
 #include "recompute/fingerprint.h"
+#include "recompute/planning/planner.h"
 #include "tools/study/application.h"
 #include "tools/study/tasks.h"
 #include "tools/study/workload.h"
