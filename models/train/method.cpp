@@ -5,21 +5,18 @@
 
 #include <algorithm>
 
+#include "recompute/methods.h"
 #include "recompute/planning/planner.h"
 
 namespace reprise {
 namespace {
 
-SegmentOption option_of(const std::string& name) {
-  if (name == "retain") return {ValueOption::retain, StateOption::whole};
-  return {ValueOption::replay, name == "region" ? StateOption::region : StateOption::whole};
-}
-
 /// The first pattern that fits a segment's name decides; without one, the method.
 class PatternPolicy final : public SegmentPolicy {
  public:
-  PatternPolicy(const std::string& method, const WordMap& patterns) : fallback_(option_of(method)) {
-    for (const auto& [pattern, option] : patterns) patterns_.emplace_back(pattern, option_of(option));
+  PatternPolicy(const std::string& method, const WordMap& patterns) : fallback_(segment_option(parse_method(method))) {
+    for (const auto& [pattern, option] : patterns)
+      patterns_.emplace_back(pattern, segment_option(parse_method(option)));
   }
   SegmentOption choose(const char* name, std::uint32_t) override {
     for (const auto& [pattern, option] : patterns_) {
