@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "core/text.h"
 #include "models/check/halfway_plans.h"
 #include "models/train/method.h"
 #include "recompute/planning/planner.h"
@@ -60,7 +61,7 @@ void compare_methods(const Config& config, const Dataset& data, const Equivalenc
       if (is_planned(method)) {
         if (!plans) plans.emplace(with_settings(config, settings));
         settings.plan = plans->plan(method);
-        row.what = fmt::format("{} at {}, {}", method, readable_bytes(settings.plan->budget), suffix);
+        row.what = fmt::format("{} at {}, {}", method, short_bytes(settings.plan->budget), suffix);
       }
       MethodMarks found = run_method(config, data, settings);
       row.peak_bytes = found.peak_bytes;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "recompute/explain.h"
+#include "core/text.h"
 #include "recompute/methods.h"
 #include "recompute/planning/kept_sets.h"
 
