@@ -28,10 +28,11 @@ SegmentFigures figures_of(const ReplayContract& contract, const std::vector<Pres
   f.replayed = contract.needed_count();
   f.reads = static_cast<std::int64_t>(contract.reads.size());
   for (const KeptValue& kept : contract.kept) {
-    std::int64_t& sum = kept.decision  ? f.kept_decision
-                        : kept.formula ? f.kept_formula
-                        : kept.replay  ? f.kept_replay
-                                       : f.kept_handle;
+    std::string_view holder = kept.holder();
+    std::int64_t& sum = holder == "decision"  ? f.kept_decision
+                        : holder == "formula" ? f.kept_formula
+                        : holder == "replay"  ? f.kept_replay
+                                              : f.kept_handle;
     sum += kept.bytes;
   }
   for (const PreservedObject& object : preserved) {
