@@ -29,16 +29,11 @@ fs::path plan_of(const fs::path& study, const std::string& workload, const std::
   return {};
 }
 
-Json timeline_json(const StepTimeline& timeline) {
-  Json before = Json::object(), delta = Json::array(), category = Json::array();
-  for (int c = 0; c < kCategoryCount; ++c) {
-    before[to_string(static_cast<Category>(c))] = timeline.before[static_cast<std::size_t>(c)];
-  }
-  for (const MeterEvent& event : timeline.events) {
-    delta.push_back(event.delta);
-    category.push_back(to_string(event.category));
-  }
-  return {{"before", before}, {"delta", delta}, {"category", category}};
+/// What a report draws of a timeline.
+Json drawn_of(const StepTimeline& timeline) {
+  Json all = timeline_json(timeline), drawn;
+  for (const char* key : {"before", "delta", "category"}) drawn[key] = std::move(all[key]);
+  return drawn;
 }
 
 /// What extra/ holds of one method; nothing for one that needs a plan and has none.
@@ -65,7 +60,7 @@ std::optional<Json> memory_of(const fs::path& study, const std::string& workload
               {"workload", workload},
               {"method", method},
               {"budget_bytes", budget > 0 ? Json(budget) : Json()},
-              {"memory", {{"predicted", timeline_json(timeline)}}}};
+              {"memory", {{"predicted", drawn_of(timeline)}}}};
 }
 
 std::vector<std::string> workloads_of(const fs::path& study) {
