@@ -1,5 +1,7 @@
 #include "core/error.h"
 
+#include <cstring>
+
 namespace reprise {
 
 const char* to_string(ErrorKind kind) {
@@ -22,6 +24,10 @@ Error::Error(ErrorKind kind, std::string message) : kind_(kind), message_(std::m
 void Error::add_context(std::string line) {
   full_ += "\n  " + line;
   context_.push_back(std::move(line));
+}
+
+void fail_errno(const char* stage, const char* what, const std::string& path, int error) {
+  fail(ErrorKind::io, "[{}] cannot {} {}: {}", stage, what, path, std::strerror(error));
 }
 
 }  // namespace reprise

@@ -54,6 +54,9 @@ template <class... Args>
   throw Error(kind, fmt::format(format, std::forward<Args>(args)...));
 }
 
+/// Throws an io error with the system's word for `error`, an errno: "[stage] cannot `what` `path`: ...".
+[[noreturn]] void fail_errno(const char* stage, const char* what, const std::string& path, int error);
+
 /// Throws an internal error when an invariant of the project does not hold.
 #define REPRISE_INVARIANT(condition)                                                                                   \
   do {                                                                                                                 \

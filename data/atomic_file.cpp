@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include "core/error.h"
@@ -16,10 +15,6 @@ namespace {
 
 // The kernel takes at most about 2 GiB a call.
 constexpr std::size_t kLargestWrite = std::size_t{1} << 30;
-
-[[noreturn]] void fail_io(const char* what, const std::filesystem::path& path, int error) {
-  fail(ErrorKind::io, "[write file] cannot {} {}: {}", what, path.string(), std::strerror(error));
-}
 
 /// Closes and removes the partial file unless the rename has made it the real one.
 struct PartialFile {
@@ -31,7 +26,7 @@ struct PartialFile {
     // An old partial file, whatever it is, is removed first, so that a link put there is not followed.
     ::unlink(path.c_str());
     descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0) fail_io("create", path, errno);
+    if (descriptor < 0) fail_errno("write file", "create", path.native(), errno);
   }
   ~PartialFile() {
     if (descriptor >= 0) ::close(descriptor);
@@ -40,7 +35,7 @@ struct PartialFile {
   void close() {
     const int result = ::close(descriptor);
     descriptor = -1;
-    if (result != 0) fail_io("close", path, errno);
+    if (result != 0) fail_errno("write file", "close", path.native(), errno);
   }
 };
 
@@ -48,11 +43,11 @@ struct PartialFile {
 void sync_folder(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail_io("open the folder", folder, errno);
+  if (descriptor < 0) fail_errno("write file", "open the folder", folder.native(), errno);
   const int result = ::fsync(descriptor);
   const int error = errno;
   ::close(descriptor);
-  if (result != 0 && error != EINVAL) fail_io("sync the folder", folder, error);
+  if (result != 0 && error != EINVAL) fail_errno("write file", "sync the folder", folder.native(), error);
 }
 
 std::filesystem::path partial_name(const std::filesystem::path& path) {
@@ -65,7 +60,7 @@ std::filesystem::path partial_name(const std::filesystem::path& path) {
 struct OpenFile {
   int descriptor;
   explicit OpenFile(const std::filesystem::path& path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor < 0) fail_io("open", path, errno);
+    if (descriptor < 0) fail_errno("write file", "open", path.native(), errno);
   }
   ~OpenFile() { ::close(descriptor); }
 };
@@ -77,7 +72,7 @@ void copy_contents(const std::filesystem::path& from, const std::filesystem::pat
     while (true) {
       ssize_t got = ::read(source.descriptor, block.data(), block.size());
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail_io("read", from, errno);
+      if (got < 0) fail_errno("write file", "read", from.native(), errno);
       if (got == 0) return;
       writer.write(block.data(), static_cast<std::size_t>(got));
     }
@@ -91,7 +86,7 @@ void FileWriter::write(const void* data, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t n = ::write(descriptor_, p, std::min(bytes, kLargestWrite));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_io("write", path_, errno);
+    if (n < 0) fail_errno("write file", "write", path_.native(), errno);
     p += n;
     bytes -= static_cast<std::size_t>(n);
     written_ += n;
@@ -102,9 +97,10 @@ void write_file_atomically(const std::filesystem::path& path, const std::functio
   PartialFile partial(partial_name(path));
   FileWriter writer(partial.descriptor, path);
   fill(writer);
-  if (::fsync(partial.descriptor) != 0) fail_io("sync", path, errno);
+  if (::fsync(partial.descriptor) != 0) fail_errno("write file", "sync", path.native(), errno);
   partial.close();
-  if (::rename(partial.path.c_str(), path.c_str()) != 0) fail_io("rename the new file to", path, errno);
+  if (::rename(partial.path.c_str(), path.c_str()) != 0)
+    fail_errno("write file", "rename the new file to", path.native(), errno);
   partial.renamed = true;
   sync_folder(path);
 }
@@ -116,7 +112,7 @@ void name_file_atomically(const std::filesystem::path& target, const std::filesy
   if (::rename(partial.c_str(), path.c_str()) != 0) {
     const int error = errno;
     ::unlink(partial.c_str());
-    fail_io("rename the new file to", path, error);
+    fail_errno("write file", "rename the new file to", path.native(), error);
   }
   ::unlink(partial.c_str());  // where both were names of one file already, rename leaves both
   sync_folder(path);

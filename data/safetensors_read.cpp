@@ -43,7 +43,7 @@ void read_at(int descriptor, const std::filesystem::path& path, std::int64_t off
   while (bytes > 0) {
     const ssize_t n = ::pread(descriptor, p, std::min(static_cast<std::size_t>(bytes), kLargestRead), offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(ErrorKind::io, "[safetensors] cannot read {}: {}", path.string(), std::strerror(errno));
+    if (n < 0) fail_errno("safetensors", "read", path.native(), errno);
     if (n == 0) fail(ErrorKind::io, "[safetensors] {} became shorter while it was read", path.string());
     p += n;
     offset += n;
@@ -162,8 +162,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   }
   try {
     struct ::stat status {};
-    if (::fstat(descriptor_, &status) != 0)
-      fail(ErrorKind::io, "[safetensors] cannot look at {}: {}", file, std::strerror(errno));
+    if (::fstat(descriptor_, &status) != 0) fail_errno("safetensors", "look at", file, errno);
     if (!S_ISREG(status.st_mode)) fail(ErrorKind::user, "[safetensors] expected a regular file at {}", file);
     const auto size = static_cast<std::int64_t>(status.st_size);
     if (size < 8) fail(ErrorKind::user, "[safetensors] expected at least 8 bytes in {}, got {}", file, size);

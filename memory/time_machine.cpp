@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/byte_hash.h"
 #include "core/error.h"
 #include "memory/ledger.h"
 #include "memory/preserve_listener.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace reprise {
 
@@ -135,12 +133,9 @@ StorageRef Preserver::materialise(ReadId id) {
 
 std::uint64_t Preserver::State::hash_of(const Read& read) const {
   const std::byte* from = read.copy ? read.copy->bytes->raw() : read.storage->raw();
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  for (const Run& run : read.region.runs()) {
-    XXH3_64bits_update(&state, from + run.lo, static_cast<std::size_t>(run.hi - run.lo));
-  }
-  return XXH3_64bits_digest(&state);
+  ByteHash hash;
+  for (const Run& run : read.region.runs()) hash.add(from + run.lo, static_cast<std::size_t>(run.hi - run.lo));
+  return hash.value();
 }
 
 void Preserver::State::verify(const Read& read) const {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "autograd/tape.h"
+#include "core/byte_hash.h"
 #include "data/loader.h"
 #include "models/config/config.h"
 #include "models/layers/parameters.h"
 #include "models/layers/segment_marks.h"
-#include "models/run/byte_hash.h"
 #include "models/run/json_text.h"
 #include "models/run/progress.h"
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/text.h"
+
 namespace reprise {
 
 namespace {
@@ -309,10 +311,6 @@ std::string segment_title(const ReplayContract& c) {
                            : "segment " + c.segment;
 }
 
-std::string counted(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 std::vector<std::string> diff_contracts(const ContractDocument& a, const ContractDocument& b, std::size_t most) {
@@ -326,7 +324,8 @@ std::vector<std::string> diff_contracts(const ContractDocument& a, const Contrac
     auto at = before.find(segment_title(contract));
     if (at == before.end()) {
       lines.push_back(fmt::format("{} added: {}, {}, {}", segment_title(contract), option_text(contract),
-                                  counted(contract.nodes.size(), "node"), counted(contract.reads.size(), "read")));
+                                  counted(std::ssize(contract.nodes), "node"),
+                                  counted(std::ssize(contract.reads), "read")));
       continue;
     }
     ReplayContract was = *at->second;
@@ -341,7 +340,7 @@ std::vector<std::string> diff_contracts(const ContractDocument& a, const Contrac
   for (const ReplayContract& contract : a.contracts) {
     if (before.erase(segment_title(contract)))
       lines.push_back(
-          fmt::format("{} removed: it had {}", segment_title(contract), counted(contract.nodes.size(), "node")));
+          fmt::format("{} removed: it had {}", segment_title(contract), counted(std::ssize(contract.nodes), "node")));
   }
   return lines;
 }

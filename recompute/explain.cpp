@@ -8,6 +8,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/text.h"
+
 namespace reprise {
 
 namespace {
@@ -17,41 +19,8 @@ using Json = nlohmann::ordered_json;
 
 std::string bytes_or_dash(std::int64_t bytes) { return bytes == 0 ? "-" : short_bytes(bytes); }
 std::string count_or_dash(std::int64_t count) { return count == 0 ? "-" : std::to_string(count); }
-std::string plural(std::int64_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 }  // namespace
-
-std::string short_bytes(std::int64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  double size = static_cast<double>(bytes);
-  const char* unit = "B";
-  for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
-    if (size < 1024) break;
-    size /= 1024;
-    unit = next;
-  }
-  return fmt::format("{:.1f} {}", size, unit);
-}
-
-std::string format_table(const std::vector<Row>& rows, const std::vector<bool>& right) {
-  std::vector<std::size_t> widths(right.size(), 0);
-  for (const Row& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      std::string gap(widths[c] - row[c].size(), ' ');
-      line += (c ? "  " : "") + (right[c] ? gap + row[c] : row[c] + gap);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
 
 SegmentFigures figures_of(const ReplayContract& contract, const std::vector<PreservedObject>& preserved) {
   SegmentFigures f;
@@ -59,10 +28,11 @@ SegmentFigures figures_of(const ReplayContract& contract, const std::vector<Pres
   f.replayed = contract.needed_count();
   f.reads = static_cast<std::int64_t>(contract.reads.size());
   for (const KeptValue& kept : contract.kept) {
-    std::int64_t& sum = kept.decision  ? f.kept_decision
-                        : kept.formula ? f.kept_formula
-                        : kept.replay  ? f.kept_replay
-                                       : f.kept_handle;
+    std::string_view holder = kept.holder();
+    std::int64_t& sum = holder == "decision"  ? f.kept_decision
+                        : holder == "formula" ? f.kept_formula
+                        : holder == "replay"  ? f.kept_replay
+                                              : f.kept_handle;
     sum += kept.bytes;
   }
   for (const PreservedObject& object : preserved) {
@@ -140,7 +110,7 @@ std::string preserved_table(const ContractSet& set) {
   }
   std::string text =
       fmt::format("Preserved before the backward: {}, {} = data {} + row lists {} + rounding {}{}\n",
-                  plural(static_cast<std::int64_t>(set.preserved.size()), "object"), short_bytes(charged),
+                  counted(static_cast<std::int64_t>(set.preserved.size()), "object"), short_bytes(charged),
                   short_bytes(data), short_bytes(lists), short_bytes(charged - data - lists),
                   shared ? fmt::format("; {} serve several segments, in whose rows they stand each time", shared) : "");
   return text + format_table(rows, {false, false, true, true, true, true, false, true, false});
@@ -202,7 +172,7 @@ std::string owed_table(const ContractSet& set, const ExplainOptions& options) {
     }
     for (const OwedLine& line : lines) rows.push_back(line.row(c.segment));
     if (folded)
-      rows.push_back({c.segment, fmt::format("{} of what nobody writes", plural(folded, "read")), "",
+      rows.push_back({c.segment, fmt::format("{} of what nobody writes", counted(folded, "read")), "",
                       short_bytes(bytes), "0", "nobody", ""});
   }
   if (rows.size() == 1) return "Nothing is owed.\n";

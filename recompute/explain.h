@@ -41,10 +41,4 @@ std::string explain_text(const ExplainInput& input, const ExplainOptions& option
 /// contracts.
 std::string explain_json(const ExplainInput& input);
 
-/// "64 B", "32.0 KiB", "1.5 GiB".
-std::string short_bytes(std::int64_t bytes);
-
-/// Aligned columns: the first line is the head; columns of figures are set to the right.
-std::string format_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
-
 }  // namespace reprise

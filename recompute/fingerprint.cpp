@@ -2,14 +2,11 @@
 
 #include <fmt/core.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "core/byte_hash.h"
 
 namespace reprise {
 
-std::string fingerprint(std::string_view bytes) {
-  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
-}
+std::string fingerprint(std::string_view bytes) { return hash_text(hash_bytes(bytes)); }
 
 namespace {
 

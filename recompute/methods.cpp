@@ -57,12 +57,17 @@ Method parse_method(const std::string& text) {
   fail(ErrorKind::user, "[method] expected one of {}, got '{}'", known, text);
 }
 
-std::unique_ptr<SegmentPolicy> make_policy(Method method, std::uint64_t seed) {
-  if (method == Method::mixed) return std::make_unique<MixedPolicy>(seed);
+SegmentOption segment_option(Method method) {
+  REPRISE_INVARIANT(method != Method::mixed);
   SegmentOption option;
   if (method != Method::retain) option.values = ValueOption::replay;
   if (method == Method::region) option.state = StateOption::region;
-  return std::make_unique<FixedPolicy>(option);
+  return option;
+}
+
+std::unique_ptr<SegmentPolicy> make_policy(Method method, std::uint64_t seed) {
+  if (method == Method::mixed) return std::make_unique<MixedPolicy>(seed);
+  return std::make_unique<FixedPolicy>(segment_option(method));
 }
 
 }  // namespace reprise

@@ -22,6 +22,9 @@ const char* to_string(Method method);
 /// Errors (user): no such method; the text lists them.
 Method parse_method(const std::string& text);
 
+/// What `method` does with every segment. Errors (internal): `mixed`, which has no one answer.
+SegmentOption segment_option(Method method);
+
 /// A policy that gives every segment the option of `method`. `seed` matters to `mixed` only.
 std::unique_ptr<SegmentPolicy> make_policy(Method method, std::uint64_t seed = 0);
 

@@ -4,24 +4,22 @@
 #include <chrono>
 #include <optional>
 
+#include "core/text.h"
 #include "models/check/halfway_plans.h"
 #include "models/train/method.h"
+#include "recompute/planning/planner.h"
 
 namespace reprise {
 namespace {
 
 constexpr double kDirectionTolerance = 1e-5;
 
-bool is_fixed(const std::string& method) {
-  return method == "retain" || method == "whole" || method == "region" || method == "unchecked";
-}
-
 /// Guarded steps are slow: of the methods that plan only the last runs them.
 std::vector<std::string> widest_only(const std::vector<std::string>& methods) {
   std::vector<std::string> kept;
   for (std::size_t i = methods.size(); i-- > 0;) {
-    bool planned = std::any_of(kept.begin(), kept.end(), [](const std::string& m) { return !is_fixed(m); });
-    if (is_fixed(methods[i]) || !planned) kept.insert(kept.begin(), methods[i]);
+    bool planned = std::any_of(kept.begin(), kept.end(), is_planned);
+    if (!planned || !is_planned(methods[i])) kept.insert(kept.begin(), methods[i]);
   }
   return kept;
 }
@@ -60,10 +58,10 @@ void compare_methods(const Config& config, const Dataset& data, const Equivalenc
     settings.plan = nullptr;
     std::string what = method + ", " + suffix;
     rows.push_back(guarded_row(what, [&](EquivalenceRow& row) {
-      if (allowed_by(method) && !is_fixed(method)) {
+      if (is_planned(method)) {
         if (!plans) plans.emplace(with_settings(config, settings));
         settings.plan = plans->plan(method);
-        row.what = fmt::format("{} at {}, {}", method, readable_bytes(settings.plan->budget), suffix);
+        row.what = fmt::format("{} at {}, {}", method, short_bytes(settings.plan->budget), suffix);
       }
       MethodMarks found = run_method(config, data, settings);
       row.peak_bytes = found.peak_bytes;
@@ -84,7 +82,7 @@ void compare_directions(const Config& config, const Dataset& data, const Equival
         MethodSettings settings;
         // The steps here run in f64 and by no schedule: under the last of the methods that need no plan.
         for (const std::string& method : options.methods) {
-          if (is_fixed(method)) settings.method = method;
+          if (!is_planned(method)) settings.method = method;
         }
         settings.batch = config.get_int("check.guard_batch");
         for (const DirectionalCheck& check : check_directions(config, data, settings, options.directions)) {

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "models/config/schema.h"
+#include "recompute/planning/planner.h"
 
 namespace reprise {
 namespace {
@@ -87,7 +88,7 @@ std::vector<Key> train_keys() {
   };
 }
 
-std::vector<Key> memory_keys() {
+std::vector<Key> eval_keys() {
   return {
       integer_key("eval.batch", 500, at_least(1), "images", "images of one forward in an evaluation"),
       integer_key("eval.hash_images", 256, at_least(0), "images",
@@ -98,10 +99,15 @@ std::vector<Key> memory_keys() {
                   "training images that vote on the label of a test image"),
       real_key("eval.knn_temperature", 0.1, above(0), "", "a neighbour's vote weighs e^(cosine / temperature)"),
       integer_key("eval.knn_images", 0, at_least(0), "images", "training images to look for neighbours in; 0: all"),
+  };
+}
+
+/// What a step keeps, and how much it may hold: memory.budget, recompute.*, and the checks that both are right.
+std::vector<Key> recompute_keys() {
+  return {
       bytes_key("memory.budget", std::nullopt, "live bytes that the run may never exceed"),
       choice_key(
-          "recompute.method", "retain",
-          {"retain", "whole", "region", "retain+whole", "retain+region", "whole+region", "joint", "unchecked"},
+          "recompute.method", "retain", all_methods(),
           "what may be chosen: retain keeps all values; whole and region replay segments, and preserve overwritten "
           "state whole or by region. joint (all three) and those joined by + are planned for each segment and "
           "state, so that the step is fastest within memory.budget. unchecked preserves nothing: its gradients "
@@ -135,12 +141,7 @@ std::vector<Key> memory_keys() {
 }  // namespace
 
 std::vector<Key> common_keys() {
-  std::vector<Key> all;
-  for (std::vector<Key> (*table)() : {run_keys, data_keys, train_keys, memory_keys}) {
-    std::vector<Key> keys = table();
-    for (Key& key : keys) all.push_back(std::move(key));
-  }
-  return all;
+  return join_keys({run_keys(), data_keys(), train_keys(), eval_keys(), recompute_keys()});
 }
 
 }  // namespace reprise

@@ -119,6 +119,14 @@ Key map_key(std::string name, Words choices, std::string meaning) {
   return key;
 }
 
+std::vector<Key> join_keys(std::vector<std::vector<Key>> tables) {
+  std::vector<Key> all;
+  for (std::vector<Key>& table : tables) {
+    for (Key& key : table) all.push_back(std::move(key));
+  }
+  return all;
+}
+
 std::string type_name(KeyType type) {
   switch (type) {
     case KeyType::integer: return "integer";

@@ -69,6 +69,8 @@ Key numbers_key(std::string name, Numbers value, Range range, std::string unit, 
 Key words_key(std::string name, Words value, Words choices, std::string meaning);
 /// A map from pattern to one of `choices` (any text when there are none).
 Key map_key(std::string name, Words choices, std::string meaning);
+/// Several tables as one, in their order.
+std::vector<Key> join_keys(std::vector<std::vector<Key>> tables);
 
 /// "an integer, at least 1 (steps)": the type with range, unit and choices, for error texts and the reference.
 std::string expectation(const Key& key);

@@ -36,14 +36,6 @@ Key reads_key(std::int64_t reads) {
   return integer_key("model.reads", reads, between(1, 65536), "rows", "rows a layer reads for each example");
 }
 
-Keys join(std::vector<Keys> parts) {
-  Keys all;
-  for (Keys& part : parts) {
-    for (Key& key : part) all.push_back(std::move(key));
-  }
-  return all;
-}
-
 /// Defaults for a run whose every epoch is the same one batch.
 std::vector<ModelType::Default> defaults(std::int64_t batch) {
   return {{"train.batch", batch},
@@ -62,42 +54,43 @@ std::vector<ModelType> memory_model_types() {
   return {
       {.name = "row_memory",
        .summary = "layers that share a table: each reads fixed rows for every example and writes a few rows in place",
-       .keys = join({layer_keys(12, 128),
-                     hidden_keys(128),
-                     table_keys(98304, 128, "one entry each"),
-                     {reads_key(8),
-                      integer_key("model.writes", 983, at_least(1), "rows",
-                                  "different rows a layer writes; row i takes after example i modulo train.batch"),
-                      keep_key(0.9)}}),
+       .keys = join_keys({layer_keys(12, 128),
+                          hidden_keys(128),
+                          table_keys(98304, 128, "one entry each"),
+                          {reads_key(8),
+                           integer_key("model.writes", 983, at_least(1), "rows",
+                                       "different rows a layer writes; row i takes after example i modulo train.batch"),
+                           keep_key(0.9)}}),
        .defaults = defaults(8192)},
       {.name = "graph_memory",
        .summary =
            "layers that share a node memory: each reads both ends of fixed edges and writes the nodes they touch",
-       .keys =
-           join({layer_keys(12, 64),
-                 table_keys(131072, 128, "nodes"),
-                 {real_key(
-                     "model.skew", 2, at_least(1), "",
-                     "ends of edges are drawn as floor(rows * u^skew): 1 evenly, above 1 some nodes far more often")}}),
+       .keys = join_keys(
+           {layer_keys(12, 64),
+            table_keys(131072, 128, "nodes"),
+            {real_key(
+                "model.skew", 2, at_least(1), "",
+                "ends of edges are drawn as floor(rows * u^skew): 1 evenly, above 1 some nodes far more often")}}),
        .defaults = defaults(8192)},
       {.name = "product_key_memory",
        .summary =
            "layers that share a table: the best pairs of two sets of keys choose rows, which then follow their users",
-       .keys = join({layer_keys(6, 128),
-                     hidden_keys(128),
-                     {integer_key("model.keys", 256, between(1, 46340), "keys",
-                                  "keys of each half; the table has keys x keys rows"),
-                      integer_key("model.key_width", 64, between(1, 65536), "numbers", "width of a key"),
-                      integer_key("model.table.width", 128, between(1, 65536), "numbers", "width of a row"),
-                      reads_key(16), keep_key(0.9)}}),
+       .keys = join_keys({layer_keys(6, 128),
+                          hidden_keys(128),
+                          {integer_key("model.keys", 256, between(1, 46340), "keys",
+                                       "keys of each half; the table has keys x keys rows"),
+                           integer_key("model.key_width", 64, between(1, 65536), "numbers", "width of a key"),
+                           integer_key("model.table.width", 128, between(1, 65536), "numbers", "width of a row"),
+                           reads_key(16), keep_key(0.9)}}),
        .defaults = defaults(8192)},
       {.name = "slot_cache",
        .summary = "layers that share a ring of slots: each attends to all of it and writes the next span in place",
-       .keys = join({layer_keys(8, 128),
-                     hidden_keys(128),
-                     table_keys(57344, 64, "slots"),
-                     {integer_key("model.span", 1024, at_least(1), "slots",
-                                  "slots a layer writes; slot i of a span takes after example i modulo train.batch")}}),
+       .keys = join_keys(
+           {layer_keys(8, 128),
+            hidden_keys(128),
+            table_keys(57344, 64, "slots"),
+            {integer_key("model.span", 1024, at_least(1), "slots",
+                         "slots a layer writes; slot i of a span takes after example i modulo train.batch")}}),
        .defaults = defaults(256)},
   };
 }

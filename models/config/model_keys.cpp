@@ -67,14 +67,6 @@ Keys probe_keys() {
   };
 }
 
-Keys join(std::vector<Keys> parts) {
-  Keys all;
-  for (Keys& part : parts) {
-    for (Key& key : part) all.push_back(std::move(key));
-  }
-  return all;
-}
-
 template <class T>
 void override_size(T& size, const Config& config, const std::string& key) {
   if (config.has(key) && config.get_int(key) > 0) size = config.get_int(key);
@@ -86,11 +78,11 @@ std::vector<ModelType> project_model_types() {
   std::vector<ModelType> types = {
       {.name = "dense_queue",
        .summary = "contrastive encoder with an averaged key encoder and a dense queue of keys, then a linear probe",
-       .keys = join({encoder_keys(), queue_keys(), augment_keys("resized", true), probe_keys()}),
+       .keys = join_keys({encoder_keys(), queue_keys(), augment_keys("resized", true), probe_keys()}),
        .defaults = {}},
       {.name = "classifier",
        .summary = "the same encoder with a linear layer, trained on labels",
-       .keys = join({encoder_keys(), augment_keys("pad", false)}),
+       .keys = join_keys({encoder_keys(), augment_keys("pad", false)}),
        .defaults = {{"train.epochs", std::int64_t{5}},
                     {"train.warmup_steps", std::int64_t{200}},
                     {"train.nesterov", true}}},

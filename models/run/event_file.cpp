@@ -19,10 +19,6 @@ using internal::Message;
 
 constexpr const char* kName = "events.out.tfevents.";
 
-[[noreturn]] void fail_io(const char* what, const fs::path& path, int error) {
-  fail(ErrorKind::io, "[tensorboard] cannot {} {}: {}", what, path.string(), std::strerror(error));
-}
-
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -99,7 +95,7 @@ EventFile::~EventFile() {
 void EventFile::open() {
   path_ = next_name(folder_);
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (descriptor_ < 0) fail_io("make", path_, errno);
+  if (descriptor_ < 0) fail_errno("tensorboard", "make", path_.native(), errno);
   append(record(Message().real64(1, wall_time()).text(3, "brain.Event:2")) + restart_record(step_ + 1) +
          start_record(settings_));
 }
@@ -109,7 +105,7 @@ void EventFile::append(const std::string& records) {
   while (done < records.size()) {
     ssize_t written = ::write(descriptor_, records.data() + done, records.size() - done);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_io("write", path_, errno);
+    if (written < 0) fail_errno("tensorboard", "write", path_.native(), errno);
     done += static_cast<std::size_t>(written);
   }
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <optional>
 
 #include "core/error.h"
@@ -15,10 +14,6 @@ namespace reprise {
 namespace {
 
 constexpr std::int64_t kLongestLine = 16 << 20;
-
-[[noreturn]] void fail_io(const char* what, const std::filesystem::path& path, int error) {
-  fail(ErrorKind::io, "[run folder] cannot {} {}: {}", what, path.string(), std::strerror(error));
-}
 
 /// The step of a line; -1 for an object without one; nothing when the line is no JSON object.
 std::optional<std::int64_t> step_of(const std::string& line) {
@@ -33,7 +28,7 @@ std::optional<std::int64_t> step_of(const std::string& line) {
 MetricsLog::MetricsLog(std::filesystem::path path) : path_(std::move(path)) {
   // Without waiting, or a pipe put there would hold the run until somebody reads from it.
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
-  if (descriptor_ < 0) fail_io("open", path_, errno);
+  if (descriptor_ < 0) fail_errno("run folder", "open", path_.native(), errno);
 }
 
 MetricsLog::MetricsLog(MetricsLog&& other) noexcept
@@ -56,7 +51,7 @@ void MetricsLog::append(const Json& line) {
       int error = errno;
       if (done > 0 && before >= 0) [[maybe_unused]]
         int cut = ::ftruncate(descriptor_, before);
-      fail_io("write", path_, error);
+      fail_errno("run folder", "write", path_.native(), error);
     }
     done += static_cast<std::size_t>(written);
   }
@@ -81,11 +76,11 @@ void MetricsLog::truncate_after(std::int64_t step) {
     if (!at || *at > step) cut = true;
     if (!cut) keep = offset;
   });
-  if (::ftruncate(descriptor_, keep) != 0) fail_io("cut", path_, errno);
+  if (::ftruncate(descriptor_, keep) != 0) fail_errno("run folder", "cut", path_.native(), errno);
 }
 
 void MetricsLog::sync() {
-  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_io("sync", path_, errno);
+  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_errno("run folder", "sync", path_.native(), errno);
 }
 
 }  // namespace reprise

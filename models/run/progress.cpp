@@ -8,18 +8,9 @@
 #include <cmath>
 #include <vector>
 
-namespace reprise {
+#include "core/text.h"
 
-std::string readable_bytes(std::int64_t bytes) {
-  constexpr const char* kNames[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double number = static_cast<double>(bytes);
-  int unit = 0;
-  while (number >= 1024 && unit < 4) {
-    number /= 1024;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", number, kNames[unit]);
-}
+namespace reprise {
 
 std::string readable_seconds(double seconds) {
   auto whole = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, 1e12)));
@@ -37,7 +28,7 @@ std::string progress_text(const ProgressState& state, int width) {
   std::size_t must_keep = fields.size();
   fields.push_back(fmt::format("loss {:.4f}", state.loss));
   if (state.per_second > 0) fields.push_back(fmt::format("{:.0f} {}/s", state.per_second, state.unit));
-  if (state.peak_bytes > 0) fields.push_back("peak " + readable_bytes(state.peak_bytes));
+  if (state.peak_bytes > 0) fields.push_back("peak " + short_bytes(state.peak_bytes));
   if (state.seconds_left >= 0) fields.push_back(readable_seconds(state.seconds_left) + " left");
   auto joined = [&] {
     std::string text;

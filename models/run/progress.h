@@ -28,8 +28,6 @@ struct ProgressState {
 /// Fields are given up from the right, the stage and the step never.
 std::string progress_text(const ProgressState& state, int width);
 
-/// "96.5 MiB"; for people.
-std::string readable_bytes(std::int64_t bytes);
 /// "3:04", "1:02:03".
 std::string readable_seconds(double seconds);
 

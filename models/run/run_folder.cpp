@@ -11,6 +11,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/error.h"
 #include "data/atomic_file.h"
 
 namespace reprise {
@@ -20,10 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLockName = ".lock";
 constexpr int kHeld = -2;
-
-[[noreturn]] void fail_io(const char* what, const fs::path& path, int error) {
-  fail(ErrorKind::io, "[run folder] cannot {} {}: {}", what, path.string(), std::strerror(error));
-}
 
 void make_folder(const fs::path& path) {
   std::error_code error;
@@ -38,7 +35,7 @@ void make_folder(const fs::path& path) {
 int try_lock(const fs::path& folder) {
   fs::path path = folder / kLockName;
   int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (lock < 0) fail_io("open", path, errno);
+  if (lock < 0) fail_errno("run folder", "open", path.native(), errno);
   if (::flock(lock, LOCK_EX | LOCK_NB) == 0) {
     std::string pid = std::to_string(::getpid()) + "\n";
     bool written =
@@ -48,7 +45,7 @@ int try_lock(const fs::path& folder) {
   int error = errno;
   ::close(lock);
   if (error == EWOULDBLOCK) return kHeld;
-  fail_io("lock", path, error);
+  fail_errno("run folder", "lock", path.native(), error);
 }
 
 int lock_within(const fs::path& folder, double seconds) {

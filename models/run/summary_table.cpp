@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/text.h"
 #include "models/run/progress.h"
 
 namespace reprise {
@@ -24,7 +25,7 @@ std::string number(const Json& value, const char* unit, int digits) {
   return value.is_number() ? fmt::format("{:.{}f}{}", value.get<double>(), digits, unit) : "-";
 }
 
-std::string bytes(const Json& value) { return value.is_number() ? readable_bytes(value.get<std::int64_t>()) : "-"; }
+std::string bytes(const Json& value) { return value.is_number() ? short_bytes(value.get<std::int64_t>()) : "-"; }
 
 std::string percents(const Json& first, const Json& second) {
   std::string text = number(first, " %", 2);
@@ -71,26 +72,7 @@ std::vector<std::pair<std::string, std::string>> summary_rows(const Json& summar
 std::string summary_text(const Json& summary) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, text] : summary_rows(summary)) rows.push_back({name, text});
-  return text_table(rows);
-}
-
-std::string text_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    if (widths.size() < row.size()) widths.resize(row.size());
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      line += row[c];
-      if (c + 1 < row.size()) line += std::string(widths[c] - row[c].size() + 2, ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
+  return format_table(rows);
 }
 
 }  // namespace reprise

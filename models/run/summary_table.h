@@ -16,7 +16,4 @@ std::vector<std::pair<std::string, std::string>> summary_rows(const Json& summar
 /// The rows as a table.
 std::string summary_text(const Json& summary);
 
-/// Cells in columns two blanks apart, each column as wide as its widest cell; a line end after each row.
-std::string text_table(const std::vector<std::vector<std::string>>& rows);
-
 }  // namespace reprise

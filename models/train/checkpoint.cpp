@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/byte_hash.h"
 #include "core/error.h"
 #include "data/atomic_file.h"
 #include "data/safetensors.h"
 #include "data/text_file.h"
-#include "models/run/byte_hash.h"
 
 namespace reprise {
 namespace {

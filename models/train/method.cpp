@@ -5,19 +5,18 @@
 
 #include <algorithm>
 
+#include "recompute/methods.h"
+#include "recompute/planning/planner.h"
+
 namespace reprise {
 namespace {
-
-SegmentOption option_of(const std::string& name) {
-  if (name == "retain") return {ValueOption::retain, StateOption::whole};
-  return {ValueOption::replay, name == "region" ? StateOption::region : StateOption::whole};
-}
 
 /// The first pattern that fits a segment's name decides; without one, the method.
 class PatternPolicy final : public SegmentPolicy {
  public:
-  PatternPolicy(const std::string& method, const WordMap& patterns) : fallback_(option_of(method)) {
-    for (const auto& [pattern, option] : patterns) patterns_.emplace_back(pattern, option_of(option));
+  PatternPolicy(const std::string& method, const WordMap& patterns) : fallback_(segment_option(parse_method(method))) {
+    for (const auto& [pattern, option] : patterns)
+      patterns_.emplace_back(pattern, segment_option(parse_method(option)));
   }
   SegmentOption choose(const char* name, std::uint32_t) override {
     for (const auto& [pattern, option] : patterns_) {
@@ -48,8 +47,7 @@ void check_patterns(const Config& config, const SegmentMarks& marks) {
 
 bool needs_plan(const Config& config) {
   if (!config.get_string("recompute.plan").empty()) return true;
-  const Words fixed = {"retain", "whole", "region", "unchecked"};
-  return std::find(fixed.begin(), fixed.end(), config.get_string("recompute.method")) == fixed.end();
+  return is_planned(config.get_string("recompute.method"));
 }
 
 RecomputeSetup::RecomputeSetup(const Config& config, const SegmentMarks& marks, std::shared_ptr<const Plan> plan)

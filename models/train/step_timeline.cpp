@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "models/train/measure_profile.h"
+#include "models/train/run_state.h"
 
 namespace reprise {
 
@@ -12,6 +13,15 @@ namespace {
 std::string describe(const MeterEvent& event) {
   return fmt::format("{} {:+} bytes of {} to {}", event.op ? event.op : "outside ops", event.delta,
                      to_string(event.category), event.live);
+}
+
+Json row_json(const TimelineRow& row, const StepTimeline& timeline, const std::vector<std::string>& binding) {
+  bool binds = std::find(binding.begin(), binding.end(), row.name) != binding.end();
+  return {{"name", row.name},
+          {"first_event", row.begin},
+          {"end_event", row.end},
+          {"peak_bytes", row.peak},
+          {"binding", binds && row.peak >= timeline.peak - timeline.peak / 100}};
 }
 
 bool same(const MeterEvent& a, const MeterEvent& b) {
@@ -39,6 +49,25 @@ std::string first_difference(const StepTimeline& predicted, const StepTimeline& 
   }
   if (predicted.events.size() == measured.events.size()) return "";
   return fmt::format("predicted {} events, measured {}", predicted.events.size(), measured.events.size());
+}
+
+Json timeline_json(const StepTimeline& timeline) {
+  Json live = Json::array(), delta = Json::array(), category = Json::array(), op = Json::array(), rows = Json::array();
+  for (const MeterEvent& event : timeline.events) {
+    live.push_back(event.live);
+    delta.push_back(event.delta);
+    category.push_back(to_string(event.category));
+    op.push_back(event.op ? event.op : "");
+  }
+  std::vector<std::string> binding = timeline.binding_rows();
+  for (const TimelineRow& row : timeline.rows) rows.push_back(row_json(row, timeline, binding));
+  return {{"before", categories_json(timeline.before)},
+          {"peak_bytes", timeline.peak},
+          {"rows", std::move(rows)},
+          {"live", std::move(live)},
+          {"delta", std::move(delta)},
+          {"category", std::move(category)},
+          {"op", std::move(op)}};
 }
 
 void StepRecorder::begin(Tape& tape) {

@@ -1,6 +1,6 @@
 // StepTimeline: every change of the live bytes over one step, and which row of the plan (forward or backward of a
 // segment) each belongs to. Recorded on a dry step it is the prediction, on a real one the measurement; the two must be
-// equal event by event. Used by `reprise explain`.
+// equal event by event. Used by `reprise explain` and `reprise report`.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "autograd/tape.h"
 #include "models/config/config.h"
+#include "models/run/json_text.h"
 #include "recompute/planning/plan.h"
 #include "recompute/planning/units.h"
 
@@ -33,6 +34,10 @@ struct StepTimeline {
 
 /// In words, the first event in which two timelines differ; empty where none does.
 std::string first_difference(const StepTimeline& predicted, const StepTimeline& measured);
+
+/// {before, peak_bytes, rows: [{name, first_event, end_event, peak_bytes, binding}], live, delta, category, op}: the
+/// last four have one item an event.
+Json timeline_json(const StepTimeline& timeline);
 
 /// Looks on while one step is recorded and run back on a tape. Takes the tape's node hook and observer.
 class StepRecorder final : public TapeObserver {

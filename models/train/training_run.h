@@ -3,7 +3,7 @@
 // that can be resumed.
 #pragma once
 
-#include "models/run/byte_hash.h"
+#include "core/byte_hash.h"
 #include "models/run/run_folder.h"
 #include "models/train/batches.h"
 #include "models/train/best_metric.h"

@@ -1,7 +1,7 @@
 // A solver's choice as a plan that a person can read: per segment and class what is done, what it holds and costs, why.
 #include <algorithm>
 
-#include "recompute/explain.h"
+#include "core/text.h"
 #include "recompute/planning/planner.h"
 
 namespace reprise {

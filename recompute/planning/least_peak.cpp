@@ -1,7 +1,7 @@
 // The planner's plans of least peak, and what it says where no plan fits a budget.
 #include <algorithm>
 
-#include "recompute/explain.h"
+#include "core/text.h"
 #include "recompute/planning/planner.h"
 #include "recompute/solver/domain.h"
 #include "recompute/solver/evaluate.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "recompute/explain.h"
+#include "core/text.h"
 
 namespace reprise {
 

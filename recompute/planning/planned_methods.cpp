@@ -1,6 +1,9 @@
 #include "recompute/planning/planned_methods.h"
 
+#include <algorithm>
+
 #include "core/error.h"
+#include "recompute/methods.h"
 
 namespace reprise {
 
@@ -43,6 +46,20 @@ const std::vector<std::string>& plannable_methods() {
     return all;
   }();
   return names;
+}
+
+const std::vector<std::string>& all_methods() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = plannable_methods();
+    all.emplace_back(to_string(Method::unchecked));
+    return all;
+  }();
+  return names;
+}
+
+bool is_planned(const std::string& method) {
+  auto known = std::find(plannable_methods().begin(), plannable_methods().end(), method);
+  return known != plannable_methods().end() && !planned_method(method).is_one_plan();
 }
 
 }  // namespace reprise

@@ -35,5 +35,9 @@ std::optional<solver::Allowed> allowed_by(const std::string& method);
 
 /// The names of the seven.
 const std::vector<std::string>& plannable_methods();
+/// What recompute.method may be: the seven, then the negative control `unchecked`.
+const std::vector<std::string>& all_methods();
+/// Whether the method chooses between options. The others are fixed: each of them has one plan, or needs none.
+bool is_planned(const std::string& method);
 
 }  // namespace reprise

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <string>
 
 namespace reprise {
@@ -63,6 +64,16 @@ TEST(Error, BracesInAnArgumentAreNotFormatted) {
     fail(ErrorKind::config, "unknown key {}", "{model}");
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "unknown key {model}");
+  }
+}
+
+TEST(Error, AFailedSystemCallSaysWhatWasTriedAndWhy) {
+  try {
+    fail_errno("write file", "sync", "a/b.bin", ENOSPC);
+    FAIL() << "a failed call passed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::io);
+    EXPECT_EQ(error.message(), "[write file] cannot sync a/b.bin: No space left on device");
   }
 }
 

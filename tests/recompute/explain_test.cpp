@@ -146,12 +146,5 @@ TEST(ExplainJson, HasTheSameFigures) {
   EXPECT_EQ(json["peak"]["bytes"], now.total_peak);
 }
 
-TEST(ExplainTable, ColumnsAreAligned) {
-  EXPECT_EQ(format_table({{"name", "n"}, {"a", "10"}}, {false, true}), "name   n\na     10\n");
-  EXPECT_EQ(short_bytes(1023), "1023 B");
-  EXPECT_EQ(short_bytes(1024), "1.0 KiB");
-  EXPECT_EQ(short_bytes(std::int64_t{3} << 29), "1.5 GiB");
-}
-
 }  // namespace
 }  // namespace reprise

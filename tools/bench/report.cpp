@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/text.h"
+
 namespace reprise::bench {
 namespace {
 
@@ -59,27 +61,18 @@ std::string figure(double value, const std::string& unit) {
 std::string Report::table() const {
   std::vector<Cells> lines = {kHeads};
   for (const Row& row : rows_) lines.push_back(cells_of(row));
-  std::vector<std::size_t> widths(kHeads.size(), 0);
-  for (std::size_t column = 0; column < widths.size(); ++column) {
-    bool used = false;
-    for (std::size_t i = 1; i < lines.size(); ++i) used |= !lines[i][column].empty();
-    for (std::size_t i = used ? 0 : lines.size(); i < lines.size(); ++i) {
-      widths[column] = std::max(widths[column], lines[i][column].size());
-    }
+  std::vector<bool> right;
+  std::vector<Cells> used(lines.size());
+  for (std::size_t column = 0; column < kHeads.size(); ++column) {
+    bool empty = std::all_of(lines.begin() + 1, lines.end(), [&](const Cells& line) { return line[column].empty(); });
+    if (empty) continue;
+    for (std::size_t i = 0; i < lines.size(); ++i) used[i].push_back(lines[i][column]);
+    right.push_back(column > 0 && column + 1 < kHeads.size());
   }
   std::string text = title_ + "\n";
   for (const std::string& line : header_) text += "  " + line + "\n";
   text += "\n";
-  for (const Cells& line : lines) {
-    std::string out;
-    for (std::size_t column = 0; column < widths.size(); ++column) {
-      if (widths[column] == 0) continue;
-      bool left = column == 0 || column + 1 == widths.size();
-      out += left ? fmt::format("{:<{}}  ", line[column], widths[column])
-                  : fmt::format("{:>{}}  ", line[column], widths[column]);
-    }
-    text += out.substr(0, out.find_last_not_of(' ') + 1) + "\n";
-  }
+  text += format_table(used, right);
   if (!remarks_.empty()) text += "\n";
   for (const std::string& line : remarks_) text += line + "\n";
   return text;

@@ -11,8 +11,8 @@
 #include <sstream>
 #include <thread>
 
+#include "core/text.h"
 #include "memory/machine_memory.h"
-#include "models/run/progress.h"
 #include "ops/onednn.h"
 #include "tools/doctor/doctor.h"
 
@@ -109,7 +109,7 @@ void add_device(const Driver& driver, int index, Section& s) {
   driver.call("cuDeviceGetAttribute", &processors, kProcessors, device);
   s.facts.emplace_back(fmt::format("device {}", index),
                        fmt::format("{}, compute capability {}.{}, {} multiprocessors, {}", name, major, minor,
-                                   processors, readable_bytes(static_cast<std::int64_t>(bytes))));
+                                   processors, short_bytes(static_cast<std::int64_t>(bytes))));
 }
 
 }  // namespace
@@ -138,8 +138,8 @@ Section processor() {
 Section memory() {
   Section s{"memory", {}};
   std::string limit = first_line("/sys/fs/cgroup/memory.max");
-  s.facts = {{"of the machine", readable_bytes(kilobytes("MemTotal"))},
-             {"available", readable_bytes(kilobytes("MemAvailable"))},
+  s.facts = {{"of the machine", short_bytes(kilobytes("MemTotal"))},
+             {"available", short_bytes(kilobytes("MemAvailable"))},
              {"limit (cgroup memory.max)", limit.empty() || limit == "max" ? "none" : limit + " bytes"},
              {"huge pages on request", huge_pages()},
              {"reserved huge pages", field("/proc/meminfo", "HugePages_Total")}};
@@ -180,7 +180,7 @@ std::vector<std::string> notes() {
   if (::statvfs(".", &disk) == 0) {
     auto free = static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
     if (free < (std::int64_t{1} << 30))
-      found.push_back(fmt::format("{} left on the disk of this folder", readable_bytes(free)));
+      found.push_back(fmt::format("{} left on the disk of this folder", short_bytes(free)));
   }
   return found;
 }

@@ -8,9 +8,9 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/text.h"
 #include "data/atomic_file.h"
 #include "models/train/measure_profile.h"
-#include "recompute/explain.h"
 
 namespace reprise {
 

@@ -2,42 +2,13 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
-#include "recompute/explain.h"
+#include "core/text.h"
 
 namespace reprise {
 
 namespace {
 
 std::string both(std::int64_t bytes) { return fmt::format("{} bytes ({})", bytes, short_bytes(bytes)); }
-
-Json row_json(const TimelineRow& row, const StepTimeline& timeline, const std::vector<std::string>& binding) {
-  bool binds = std::find(binding.begin(), binding.end(), row.name) != binding.end();
-  return {{"name", row.name},
-          {"first_event", row.begin},
-          {"end_event", row.end},
-          {"peak_bytes", row.peak},
-          {"binding", binds && row.peak >= timeline.peak - timeline.peak / 100}};
-}
-
-Json timeline_json(const StepTimeline& timeline) {
-  Json live = Json::array(), delta = Json::array(), category = Json::array(), op = Json::array(), rows = Json::array();
-  for (const MeterEvent& event : timeline.events) {
-    live.push_back(event.live);
-    delta.push_back(event.delta);
-    category.push_back(to_string(event.category));
-    op.push_back(event.op ? event.op : "");
-  }
-  std::vector<std::string> binding = timeline.binding_rows();
-  for (const TimelineRow& row : timeline.rows) rows.push_back(row_json(row, timeline, binding));
-  Json before = Json::object();
-  for (int c = 0; c < kCategoryCount; ++c)
-    before[to_string(static_cast<Category>(c))] = timeline.before[static_cast<std::size_t>(c)];
-  return {{"before", std::move(before)}, {"peak_bytes", timeline.peak}, {"rows", std::move(rows)},
-          {"live", std::move(live)},     {"delta", std::move(delta)},   {"category", std::move(category)},
-          {"op", std::move(op)}};
-}
 
 }  // namespace
 

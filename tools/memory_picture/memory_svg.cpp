@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "recompute/explain.h"
+#include "core/text.h"
 #include "tools/chart/chart.h"
 #include "tools/memory_picture/memory_picture.h"
 

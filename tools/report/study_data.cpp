@@ -5,14 +5,14 @@
 #include <set>
 #include <tuple>
 
+#include "recompute/planning/planner.h"
+
 namespace reprise::report {
 namespace {
 
-constexpr const char* kMethods[] = {"retain",        "whole",        "region", "retain+whole",
-                                    "retain+region", "whole+region", "joint",  "unchecked"};
-
 std::size_t rank_of(const std::string& method) {
-  return static_cast<std::size_t>(std::find(std::begin(kMethods), std::end(kMethods), method) - std::begin(kMethods));
+  const std::vector<std::string>& all = all_methods();
+  return static_cast<std::size_t>(std::find(all.begin(), all.end(), method) - all.begin());
 }
 
 double greater(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : std::max(a, b); }

@@ -12,15 +12,12 @@
 #include "models/train/make_plan.h"
 #include "models/train/step_timeline.h"
 #include "models/train/trace_step.h"
-#include "recompute/planning/plan.h"
+#include "recompute/planning/planner.h"
 
 namespace reprise::report {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kMethods[] = {"retain",        "whole",        "region", "retain+whole",
-                                    "retain+region", "whole+region", "joint"};
 
 /// The plan of the method at the budget that all methods are compared at; empty where there is none.
 fs::path plan_of(const fs::path& study, const std::string& workload, const std::string& method) {
@@ -32,24 +29,17 @@ fs::path plan_of(const fs::path& study, const std::string& workload, const std::
   return {};
 }
 
-bool is_fixed(const std::string& method) { return method == "retain" || method == "whole" || method == "region"; }
-
-Json timeline_json(const StepTimeline& timeline) {
-  Json before = Json::object(), delta = Json::array(), category = Json::array();
-  for (int c = 0; c < kCategoryCount; ++c) {
-    before[to_string(static_cast<Category>(c))] = timeline.before[static_cast<std::size_t>(c)];
-  }
-  for (const MeterEvent& event : timeline.events) {
-    delta.push_back(event.delta);
-    category.push_back(to_string(event.category));
-  }
-  return {{"before", before}, {"delta", delta}, {"category", category}};
+/// What a report draws of a timeline.
+Json drawn_of(const StepTimeline& timeline) {
+  Json all = timeline_json(timeline), drawn;
+  for (const char* key : {"before", "delta", "category"}) drawn[key] = std::move(all[key]);
+  return drawn;
 }
 
 /// What extra/ holds of one method; nothing for one that needs a plan and has none.
 std::optional<Json> memory_of(const fs::path& study, const std::string& workload, const std::string& method) {
   fs::path plan = plan_of(study, workload, method);
-  if (plan.empty() && !is_fixed(method)) return std::nullopt;
+  if (plan.empty() && is_planned(method)) return std::nullopt;
   Config config = load_config((study / "workloads" / (workload + ".yaml")).string());
   config.set("recompute.method", method, "the report");
   config.set("recompute.granularity", std::string("segment"), "the report");
@@ -70,7 +60,7 @@ std::optional<Json> memory_of(const fs::path& study, const std::string& workload
               {"workload", workload},
               {"method", method},
               {"budget_bytes", budget > 0 ? Json(budget) : Json()},
-              {"memory", {{"predicted", timeline_json(timeline)}}}};
+              {"memory", {{"predicted", drawn_of(timeline)}}}};
 }
 
 std::vector<std::string> workloads_of(const fs::path& study) {
@@ -96,7 +86,7 @@ std::vector<fs::path> trace_memory(const fs::path& study) {
   std::vector<std::string> workloads = workloads_of(study);
   fs::create_directories(study / "extra");
   for (const std::string& workload : workloads) {
-    for (const char* method : kMethods) {
+    for (const std::string& method : plannable_methods()) {
       fs::path file = study / "extra" / (workload + "." + method + ".json");
       if (fs::exists(file)) continue;
       std::optional<Json> memory = memory_of(study, workload, method);

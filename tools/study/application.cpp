@@ -95,8 +95,6 @@ std::vector<std::int64_t> seeds_of(const Config& study, const std::string& workl
   return seeds;
 }
 
-bool is_planned(const std::string& method) { return method.find('+') != std::string::npos || method == "joint"; }
-
 RegisteredType cifar100_dense_queue_type() {
   return {{.name = "cifar100_dense_queue",
            .summary = "the dense-queue application trained to the end under every method: equal bytes after every "

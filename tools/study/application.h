@@ -30,7 +30,5 @@ Analysis analyse_application(const Config& study, const std::vector<Record>& rec
 
 /// The seeds of one workload. Errors (config): none, or no numbers.
 std::vector<std::int64_t> seeds_of(const Config& study, const std::string& workload);
-/// Whether a method's segments are chosen by a plan.
-bool is_planned(const std::string& method);
 
 }  // namespace reprise::study

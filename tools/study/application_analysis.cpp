@@ -8,7 +8,7 @@
 #include <functional>
 #include <map>
 
-#include "recompute/explain.h"
+#include "core/text.h"
 #include "tools/study/application.h"
 #include "tools/study/application_compare.h"
 #include "tools/study/statistics.h"

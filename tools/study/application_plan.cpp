@@ -4,11 +4,11 @@
 #include <map>
 
 #include "core/interrupt.h"
+#include "core/text.h"
 #include "data/cifar100.h"
-#include "models/run/progress.h"
 #include "models/train/make_plan.h"
-#include "recompute/explain.h"
 #include "recompute/fingerprint.h"
+#include "recompute/planning/planner.h"
 #include "tools/study/application.h"
 #include "tools/study/tasks.h"
 #include "tools/study/workload.h"

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/byte_hash.h"
 #include "core/interrupt.h"
-#include "models/run/byte_hash.h"
 #include "models/train/bare_steps.h"
 #include "models/train/checkpoint.h"
 #include "tools/bench/measure.h"

@@ -167,7 +167,7 @@ std::string contents_of(int descriptor, const fs::path& file) {
   for (;;) {
     ssize_t got = ::pread(descriptor, buffer, sizeof buffer, at);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(ErrorKind::io, "[study] cannot read {}: {}", file.string(), std::strerror(errno));
+    if (got < 0) fail_errno("study", "read", file.native(), errno);
     if (got == 0) return text;
     text.append(buffer, static_cast<std::size_t>(got));
     at += got;
@@ -212,7 +212,7 @@ Json count_records(const std::vector<Record>& records) {
 
 RecordFile::RecordFile(const fs::path& file, const std::string& study) : file_(file), study_(study) {
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail(ErrorKind::io, "[study] cannot open {}: {}", file.string(), std::strerror(errno));
+  if (descriptor_ < 0) fail_errno("study", "open", file.native(), errno);
   try {
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       fail(ErrorKind::user, "[study] expected {} to be free, another process works on this study", file.string());
@@ -222,7 +222,7 @@ RecordFile::RecordFile(const fs::path& file, const std::string& study) : file_(f
     records_ = parse_records(text, file.string(), study, &whole);
     cut_off_ = text.size() - whole;
     if (cut_off_ > 0 && ::ftruncate(descriptor_, static_cast<off_t>(whole)) != 0) {
-      fail(ErrorKind::io, "[study] cannot cut {}: {}", file.string(), std::strerror(errno));
+      fail_errno("study", "cut", file.native(), errno);
     }
   } catch (...) {
     ::close(descriptor_);
@@ -244,11 +244,10 @@ void RecordFile::append(Json record) {
   while (done < line.size()) {
     ssize_t written = ::write(descriptor_, line.data() + done, line.size() - done);
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail(ErrorKind::io, "[study] cannot write {}: {}", file_.string(), std::strerror(errno));
+    if (written <= 0) fail_errno("study", "write", file_.native(), errno);
     done += static_cast<std::size_t>(written);
   }
-  if (::fsync(descriptor_) != 0)
-    fail(ErrorKind::io, "[study] cannot sync {}: {}", file_.string(), std::strerror(errno));
+  if (::fsync(descriptor_) != 0) fail_errno("study", "sync", file_.native(), errno);
   records_.push_back(std::move(read));
 }
 

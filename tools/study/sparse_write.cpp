@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/text.h"
 #include "models/train/make_plan.h"
 #include "models/train/trace_step.h"
-#include "recompute/explain.h"
 #include "recompute/planning/planner.h"
 #include "tools/bench/measure.h"
 #include "tools/study/measured_run.h"

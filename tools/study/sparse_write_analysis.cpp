@@ -8,8 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "models/run/progress.h"
-#include "recompute/explain.h"
+#include "core/text.h"
 #include "recompute/planning/planner.h"
 #include "tools/study/sparse_write.h"
 #include "tools/study/statistics.h"

@@ -5,9 +5,8 @@
 #include <memory>
 
 #include "core/interrupt.h"
-#include "models/run/progress.h"
+#include "core/text.h"
 #include "models/train/make_plan.h"
-#include "recompute/explain.h"
 #include "recompute/fingerprint.h"
 #include "tools/study/sparse_write.h"
 #include "tools/study/tasks.h"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <sstream>
 
+#include "core/text.h"
 #include "models/check/check.h"
-#include "models/run/progress.h"
 #include "recompute/planning/planner.h"
 #include "tools/cli/verb.h"
 
@@ -56,7 +56,7 @@ int run(const Options& given) {
   EquivalenceReport report = check_model(config, options);
   std::printf("%-56s %9s %12s  %s\n", "run", "seconds", "peak", "result");
   for (const EquivalenceRow& row : report.rows) {
-    std::string peak = row.peak_bytes > 0 ? readable_bytes(row.peak_bytes) : "";
+    std::string peak = row.peak_bytes > 0 ? short_bytes(row.peak_bytes) : "";
     std::printf("%-56s %9.2f %12s  %s\n", row.what.c_str(), row.seconds, peak.c_str(),
                 row.good ? "same" : ("DIFFERS: " + row.difference).c_str());
   }

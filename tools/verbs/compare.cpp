@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/text_file.h"
 #include "models/run/run_folder.h"
 #include "models/run/summary_table.h"
@@ -195,7 +196,7 @@ void print_part(const std::vector<Run>& runs, const std::string& title, const Ro
   }
   Rows table{heading(runs, title)};
   table.insert(table.end(), rows.begin(), rows.end());
-  std::printf("%s\n", text_table(table).c_str());
+  std::printf("%s\n", format_table(table).c_str());
 }
 
 Json as_json(const std::vector<Run>& runs, int rows) {

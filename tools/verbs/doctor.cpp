@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "core/text.h"
 #include "models/run/json_text.h"
-#include "models/run/summary_table.h"
 #include "tools/cli/verb.h"
 #include "tools/doctor/doctor.h"
 
@@ -35,7 +35,7 @@ int run(bool json) {
   for (const doctor::Section& section : sections) {
     std::vector<std::vector<std::string>> rows;
     for (const auto& [name, text] : section.facts) rows.push_back({"  " + name, text});
-    std::printf("%s\n%s\n", section.title.c_str(), text_table(rows).c_str());
+    std::printf("%s\n%s\n", section.title.c_str(), format_table(rows).c_str());
   }
   std::printf("notes\n");
   for (const std::string& note : notes) std::printf("  %s\n", note.c_str());

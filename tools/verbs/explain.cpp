@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "core/text.h"
 #include "data/atomic_file.h"
 #include "models/train/make_plan.h"
 #include "models/train/session.h"

@@ -5,9 +5,9 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/npz.h"
 #include "data/safetensors.h"
-#include "models/run/progress.h"
 #include "models/train/checkpoint.h"
 #include "tools/cli/verb.h"
 
@@ -82,7 +82,7 @@ int run(const Options& options) {
   std::vector<NpzEntry> entries = entries_of(file, options.model_only, buffer);
   write_npz(output, entries, options.compress);
   auto bytes = static_cast<std::int64_t>(fs::file_size(output, error));
-  std::printf("%s: %zu arrays, %s\n", output.c_str(), entries.size(), readable_bytes(bytes).c_str());
+  std::printf("%s: %zu arrays, %s\n", output.c_str(), entries.size(), short_bytes(bytes).c_str());
   return 0;
 }
 

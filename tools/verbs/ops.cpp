@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/op.h"
+#include "core/text.h"
 #include "models/config/key.h"
 #include "models/config/node.h"
 #include "ops/implementation.h"
@@ -95,14 +96,6 @@ const char* kind_name(AttrKind kind) {
 }
 
 // ---- printing
-void print_row(const Names& cells, const std::vector<std::size_t>& widths) {
-  std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    line += fmt::format("{:<{}}  ", cells[i], i + 1 < cells.size() ? widths[i] : 0);
-  line.erase(line.find_last_not_of(' ') + 1);
-  fmt::print("{}\n", line);
-}
-
 void print_table() {
   std::vector<Names> rows = {{"op", "inputs", "updates", "results", "each gradient needs", "decisions", "flags"}};
   for (const Op* op : registered_ops()) {
@@ -111,13 +104,8 @@ void print_table() {
     rows.push_back({op->name, joined(names_of(op->inputs)), joined(names_of(op->updates)), joined(results),
                     saves_text(*op), joined(names_of(op->decisions)), joined(flags_of(*op))});
   }
-  std::vector<std::size_t> widths(rows[0].size(), 0);
-  for (const Names& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const Names& row : rows) print_row(row, widths);
-  fmt::print("\n{} ops. Results in () are made for the backward only. `reprise ops NAME` shows one op.\n",
-             registered_ops().size());
+  fmt::print("{}\n{} ops. Results in () are made for the backward only. `reprise ops NAME` shows one op.\n",
+             format_table(rows), registered_ops().size());
 }
 
 void print_one(const Op& op) {

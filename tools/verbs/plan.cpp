@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/text.h"
 #include "data/atomic_file.h"
 #include "models/train/make_plan.h"
 #include "models/train/session.h"
-#include "recompute/explain.h"
 #include "recompute/planning/plan_text.h"
 #include "tools/cli/verb.h"
 #include "tools/frontier/frontier.h"

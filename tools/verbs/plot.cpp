@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/atomic_file.h"
 #include "data/text_file.h"
-#include "models/run/progress.h"
 #include "models/run/run_folder.h"
 #include "tools/chart/chart.h"
 #include "tools/cli/verb.h"
@@ -165,7 +165,7 @@ void add_budgets(chart::Panel& panel, const std::vector<Run>& runs) {
     std::int64_t budget = run.config ? run.config->get_bytes("memory.budget").value_or(0) : 0;
     if (budget == 0 || std::find(seen.begin(), seen.end(), budget) != seen.end()) continue;
     seen.push_back(budget);
-    panel.rules.push_back({chart::Along::y, static_cast<double>(budget), "budget, " + readable_bytes(budget)});
+    panel.rules.push_back({chart::Along::y, static_cast<double>(budget), "budget, " + short_bytes(budget)});
   }
 }
 

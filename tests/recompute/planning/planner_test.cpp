@@ -102,6 +102,14 @@ TEST(Planner, TheProblemKnowsThePeakOfUniformPlansToTheByteAndOfMixedOnesNearly)
   }
 }
 
+TEST(Planner, MethodsWithMoreThanOneOptionArePlanned) {
+  std::vector<std::string> planned, fixed;
+  for (const std::string& method : all_methods()) (is_planned(method) ? planned : fixed).push_back(method);
+  EXPECT_EQ(planned, (std::vector<std::string>{"retain+whole", "retain+region", "whole+region", "joint"}));
+  EXPECT_EQ(fixed, (std::vector<std::string>{"retain", "whole", "region", "unchecked"}));
+  EXPECT_FALSE(is_planned("no method"));
+}
+
 TEST(Planner, JointIsNeverWorseAndEveryPlanFitsItsBudget) {
   Dry dry;
   Planner planner(dry.walker, dry.profile, {});

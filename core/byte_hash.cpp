@@ -1,9 +1,13 @@
-#include "models/run/byte_hash.h"
+#include "core/byte_hash.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
 
 namespace reprise {
+
+std::uint64_t hash_bytes(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
+
+std::string hash_text(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 ByteHash::ByteHash() : state_(XXH3_createState()) { XXH3_64bits_reset(state_); }
 ByteHash::~ByteHash() { XXH3_freeState(state_); }
@@ -13,6 +17,6 @@ void ByteHash::add(const void* data, std::size_t bytes) {
   bytes_ += bytes;
 }
 
-std::string ByteHash::text() const { return fmt::format("{:016x}", XXH3_64bits_digest(state_)); }
+std::uint64_t ByteHash::value() const { return XXH3_64bits_digest(state_); }
 
 }  // namespace reprise
