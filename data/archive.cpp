@@ -2,6 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,7 +12,6 @@
 #include <memory>
 
 #include "core/error.h"
-#include "data/crc32.h"
 
 namespace reprise {
 namespace {
@@ -133,7 +133,7 @@ std::span<const std::uint8_t> ByteStream::next() {
     if (result != ARCHIVE_OK) s.fail_read();
     std::span<const std::uint8_t> bytes(static_cast<const std::uint8_t*>(block), size);
     if (s.gzip) {
-      s.crc = internal::crc32(s.crc, bytes);
+      s.crc = static_cast<std::uint32_t>(crc32_z(s.crc, bytes.data(), bytes.size()));
       s.length += static_cast<std::uint32_t>(size);
     }
     if (size > 0) return bytes;
