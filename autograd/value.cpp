@@ -9,7 +9,7 @@ namespace {
 
 [[noreturn, gnu::cold, gnu::noinline]] void fail_without_tape(const Handle* handle) {
   if (!handle) fail(ErrorKind::user, "[value] expected a value, got an empty handle");
-  fail(ErrorKind::user, "[value] expected a value of a living tape; its tape was cleared");
+  fail(ErrorKind::user, "[value] expected a value of a living tape, got one whose tape was cleared");
 }
 
 const Handle& living(const Value& value) {

@@ -94,7 +94,7 @@ decltype(auto) dispatch_any(DType dtype, F&& f) {
     case DType::u8: return f.template operator()<std::uint8_t>();
     case DType::boolean: return f.template operator()<bool>();
   }
-  fail(ErrorKind::internal, "[dispatch] unknown dtype {}", static_cast<int>(dtype));
+  fail(ErrorKind::internal, "[dispatch] expected a known dtype, got {}", static_cast<int>(dtype));
 }
 
 }  // namespace reprise

@@ -1,7 +1,7 @@
 // The one exception type of the project, with a kind and stacked context lines.
 //
 // Every room throws Error through fail() or REPRISE_INVARIANT. Only the program (tools/) turns an Error into an exit
-// code; library code never aborts or exits. Text has the form "[op or stage] expected ..., got ... . hint".
+// code; library code never aborts or exits. Text has the form "[op or stage] expected ..., got ... . Hint".
 #pragma once
 
 #include <fmt/core.h>

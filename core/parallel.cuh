@@ -35,7 +35,8 @@ constexpr std::int64_t kMaxBlocks = 4096;
 template <class Functor>
 __global__ void __launch_bounds__(kThreadsPerBlock) loop_kernel(std::int64_t n, Functor functor) {
   std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) functor(i);
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride)
+    functor(i);
 }
 
 }  // namespace internal
@@ -44,7 +45,8 @@ __global__ void __launch_bounds__(kThreadsPerBlock) loop_kernel(std::int64_t n, 
 template <class Functor>
 void launch_for(std::int64_t n, const Functor& functor, cudaStream_t stream = nullptr) {
   if (n <= 0) return;
-  std::int64_t blocks = std::min((n + internal::kThreadsPerBlock - 1) / internal::kThreadsPerBlock, internal::kMaxBlocks);
+  std::int64_t blocks =
+      std::min((n + internal::kThreadsPerBlock - 1) / internal::kThreadsPerBlock, internal::kMaxBlocks);
   internal::loop_kernel<<<static_cast<unsigned>(blocks), internal::kThreadsPerBlock, 0, stream>>>(n, functor);
   check(cudaGetLastError(), "parallel_for");
 }

@@ -2,6 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,7 +12,6 @@
 #include <memory>
 
 #include "core/error.h"
-#include "data/crc32.h"
 
 namespace reprise {
 namespace {
@@ -28,7 +28,7 @@ using ArchivePtr = std::unique_ptr<::archive, CloseArchive>;
 
 ArchivePtr new_reader() {
   ArchivePtr a(archive_read_new());
-  if (!a) fail(ErrorKind::memory, "[archive] no memory for a reader");
+  if (!a) fail(ErrorKind::memory, "[archive] expected memory for a reader, got none");
   return a;
 }
 
@@ -41,7 +41,7 @@ void require_regular_file(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) {
-    fail(ErrorKind::user, "[archive] expected a file at {}, found nothing there", path.string());
+    fail(ErrorKind::user, "[archive] expected a file at {}, got nothing there", path.string());
   }
   if (error) fail(ErrorKind::user, "[archive] cannot look at {}: {}", path.string(), error.message());
   if (status.type() != std::filesystem::file_type::regular) {
@@ -70,7 +70,9 @@ struct ByteStream::State {
     std::uint8_t tail[8] = {};
     file.seekg(-8, std::ios::end);
     file.read(reinterpret_cast<char*>(tail), 8);
-    if (!file) fail(ErrorKind::user, "[archive] {} is too short for a gzip file", path.string());
+    if (!file)
+      fail(ErrorKind::user, "[archive] expected a gzip file with its last 8 bytes, got {}, which is shorter",
+           path.string());
     const auto word = [&](int at) {
       return static_cast<std::uint32_t>(tail[at]) | static_cast<std::uint32_t>(tail[at + 1]) << 8 |
              static_cast<std::uint32_t>(tail[at + 2]) << 16 | static_cast<std::uint32_t>(tail[at + 3]) << 24;
@@ -131,7 +133,7 @@ std::span<const std::uint8_t> ByteStream::next() {
     if (result != ARCHIVE_OK) s.fail_read();
     std::span<const std::uint8_t> bytes(static_cast<const std::uint8_t*>(block), size);
     if (s.gzip) {
-      s.crc = internal::crc32(s.crc, bytes);
+      s.crc = static_cast<std::uint32_t>(crc32_z(s.crc, bytes.data(), bytes.size()));
       s.length += static_cast<std::uint32_t>(size);
     }
     if (size > 0) return bytes;
@@ -201,8 +203,8 @@ ArchiveMember read_member(::archive* a, TarSource& source, const std::filesystem
   }
   if (got != wanted) {
     fail(ErrorKind::user,
-         "[archive] {}: expected {} bytes of {}, the archive ends or breaks before: {}. Fetch it again", path.string(),
-         wanted, member.name, reason(a));
+         "[archive] {}: expected {} bytes of {}, got {} before the archive ends or breaks: {}. Fetch it again",
+         path.string(), wanted, member.name, got, reason(a));
   }
   return member;
 }

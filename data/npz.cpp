@@ -24,7 +24,7 @@ const char* numpy_name(DType dtype) {
     case DType::u8: return "|u1";
     case DType::boolean: return "|b1";
   }
-  fail(ErrorKind::internal, "[npz] a dtype without a name in NumPy");
+  fail(ErrorKind::internal, "[npz] expected a dtype with a name in NumPy, got {}", static_cast<int>(dtype));
 }
 
 /// What the callbacks of libarchive need; an error of the disk is kept here, since it may not pass through C code.

@@ -38,13 +38,28 @@ const TypeRow* find_type(const std::string& name) {
   return nullptr;
 }
 
+std::string type_names() {
+  std::string names;
+  for (const TypeRow& row : kTypes) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+/// For error texts: a header may be megabytes long.
+std::string shortened(const json& item) {
+  constexpr std::size_t kShown = 60;
+  std::string text = item.dump(-1, ' ', true);
+  return text.size() > kShown ? text.substr(0, kShown) + "..." : text;
+}
+
 void read_at(int descriptor, const std::filesystem::path& path, std::int64_t offset, void* out, std::int64_t bytes) {
   auto* p = static_cast<char*>(out);
   while (bytes > 0) {
     const ssize_t n = ::pread(descriptor, p, std::min(static_cast<std::size_t>(bytes), kLargestRead), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_errno("safetensors", "read", path.native(), errno);
-    if (n == 0) fail(ErrorKind::io, "[safetensors] {} became shorter while it was read", path.string());
+    if (n == 0)
+      fail(ErrorKind::io, "[safetensors] expected {} more bytes of {}, got the end: it became shorter", bytes,
+           path.string());
     p += n;
     offset += n;
     bytes -= n;
@@ -88,16 +103,20 @@ std::string shape_text(std::span<const std::int64_t> shape) {
 SafetensorsInfo parse_entry(const json& item, const std::string& where) {
   if (!item.is_object() || item.size() != 3 || !item.contains("dtype") || !item.contains("shape") ||
       !item.contains("data_offsets")) {
-    fail(ErrorKind::user, "[safetensors] {}: expected an object of dtype, shape and data_offsets", where);
+    fail(ErrorKind::user, "[safetensors] {}: expected an object of dtype, shape and data_offsets, got {}", where,
+         shortened(item));
   }
   SafetensorsInfo info;
   if (item["dtype"].is_string()) info.dtype_name = item["dtype"].get<std::string>();
   const TypeRow* type = find_type(info.dtype_name);
-  if (!type) fail(ErrorKind::user, "[safetensors] {}: unknown dtype {}", where, item["dtype"].dump());
+  if (!type)
+    fail(ErrorKind::user, "[safetensors] {}: expected one of the dtypes {}, got {}", where, type_names(),
+         shortened(item["dtype"]));
   info.dtype = type->dtype;
   const json& offsets = item["data_offsets"];
   if (!item["shape"].is_array() || !offsets.is_array() || offsets.size() != 2) {
-    fail(ErrorKind::user, "[safetensors] {}: expected shape as a list and data_offsets as two numbers", where);
+    fail(ErrorKind::user, "[safetensors] {}: expected shape as a list and data_offsets as two numbers, got {}", where,
+         shortened(item));
   }
   info.begin = whole_number(offsets[0]);
   info.end = whole_number(offsets[1]);
@@ -116,8 +135,8 @@ SafetensorsInfo parse_entry(const json& item, const std::string& where) {
     overflow |= __builtin_mul_overflow(bytes, n, &bytes);
   }
   if (overflow || bytes != info.end - info.begin) {
-    fail(ErrorKind::user, "[safetensors] {}: {} {} does not fit its {} bytes (data_offsets {})", where, info.dtype_name,
-         shape_text(info.shape), info.end - info.begin, offsets.dump());
+    fail(ErrorKind::user, "[safetensors] {}: expected data_offsets of the size of {} {}, got {} bytes, {}", where,
+         info.dtype_name, shape_text(info.shape), info.end - info.begin, offsets.dump());
   }
   return info;
 }
@@ -133,10 +152,11 @@ void check_layout(const std::map<std::string, SafetensorsInfo>& tensors, std::in
   std::int64_t at = 0;
   for (const auto& [name, info] : order) {
     if (info->end > data_bytes) {
-      fail(ErrorKind::user,
-           "[safetensors] {}: tensor {} lies at bytes {} to {} of the data, but the file has only {}. It was cut short "
-           "or its header is wrong",
-           file, *name, info->begin, info->end, data_bytes);
+      fail(
+          ErrorKind::user,
+          "[safetensors] {}: expected tensor {} at bytes {} to {} of the data, got a file with only {}. It was cut short "
+          "or its header is wrong",
+          file, *name, info->begin, info->end, data_bytes);
     }
     if (info->begin != at) {
       fail(ErrorKind::user, "[safetensors] {}: expected tensor {} to begin at byte {} of the data, got {}: {}", file,
@@ -163,14 +183,15 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   try {
     struct ::stat status {};
     if (::fstat(descriptor_, &status) != 0) fail_errno("safetensors", "look at", file, errno);
-    if (!S_ISREG(status.st_mode)) fail(ErrorKind::user, "[safetensors] expected a regular file at {}", file);
+    if (!S_ISREG(status.st_mode))
+      fail(ErrorKind::user, "[safetensors] expected a regular file at {}, got a folder, a device or a pipe", file);
     const auto size = static_cast<std::int64_t>(status.st_size);
     if (size < 8) fail(ErrorKind::user, "[safetensors] expected at least 8 bytes in {}, got {}", file, size);
     std::uint64_t length = 0;
     read_at(descriptor_, path_, 0, &length, 8);
     if (length > static_cast<std::uint64_t>(size - 8)) {
       fail(ErrorKind::user,
-           "[safetensors] {}: its header is {} bytes long by its own word, but only {} bytes follow. The file "
+           "[safetensors] {}: expected {} bytes of header, as its first 8 bytes say, got only {}. The file "
            "was cut short or is no safetensors file",
            file, length, size - 8);
     }
@@ -198,18 +219,22 @@ void SafetensorsFile::parse(const std::string& header, std::int64_t data_bytes) 
     root = json::parse(header,
                        [&](int depth, json::parse_event_t event, json& value) { return check(depth, event, value); });
   } catch (const std::exception& error) {
-    fail(ErrorKind::user, "[safetensors] {}: its header cannot be read: {}", file, error.what());
+    fail(ErrorKind::user, "[safetensors] {}: expected a header of JSON, got what cannot be read: {}", file,
+         error.what());
   }
-  if (!root.is_object()) fail(ErrorKind::user, "[safetensors] {}: expected the header to be a JSON object", file);
+  if (!root.is_object())
+    fail(ErrorKind::user, "[safetensors] {}: expected the header to be a JSON object, got {}", file, root.type_name());
   for (const auto& [name, item] : root.items()) {
     if (name != "__metadata__") {
       tensors_.emplace(name, parse_entry(item, file + ", tensor " + name));
       continue;
     }
-    if (!item.is_object()) fail(ErrorKind::user, "[safetensors] {}: expected __metadata__ to be an object", file);
+    if (!item.is_object())
+      fail(ErrorKind::user, "[safetensors] {}: expected __metadata__ to be an object, got {}", file, item.type_name());
     for (const auto& [key, value] : item.items()) {
       if (!value.is_string())
-        fail(ErrorKind::user, "[safetensors] {}: expected a text for {} in __metadata__", file, key);
+        fail(ErrorKind::user, "[safetensors] {}: expected a text for {} in __metadata__, got {}", file, key,
+             value.type_name());
       metadata_.emplace(key, value.get<std::string>());
     }
   }

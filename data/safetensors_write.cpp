@@ -22,7 +22,8 @@ const char* safetensors_name(DType dtype) {
     case DType::u8: return "U8";
     case DType::boolean: return "BOOL";
   }
-  fail(ErrorKind::internal, "[safetensors] unknown dtype {}", static_cast<int>(dtype));
+  fail(ErrorKind::internal, "[safetensors] expected a dtype with a name in the format, got {}",
+       static_cast<int>(dtype));
 }
 
 namespace {

@@ -21,7 +21,7 @@ class BackedAllocator final : public Allocator {
     allocation.data = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(allocation.charged)));
     if (allocation.data) return allocation;
     inner_.release(allocation, category);
-    fail(ErrorKind::memory, "[memory] expected {} bytes from the machine, it has no room", allocation.charged);
+    fail(ErrorKind::memory, "[memory] expected {} bytes from the machine, got none", allocation.charged);
   }
   void release(const Allocation& allocation, Category category) noexcept override {
     std::free(allocation.data);

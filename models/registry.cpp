@@ -29,7 +29,8 @@ std::map<std::string, ModelFactory>& factories() {
 
 void register_model(ModelType type, ModelFactory factory) {
   std::string name = type.name;
-  if (factories().contains(name)) fail(ErrorKind::internal, "[models] the model type {} is registered twice", name);
+  if (factories().contains(name))
+    fail(ErrorKind::internal, "[models] expected a model type that is not registered yet, got {}", name);
   register_model_type(std::move(type));
   factories()[name] = std::move(factory);
 }

@@ -6,7 +6,8 @@ namespace reprise {
 
 Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices,
                        const std::function<void()>& between) {
-  if (!dry.memory().is_dry()) fail(ErrorKind::internal, "[make_schedule] expected a tape on memory without bytes");
+  if (!dry.memory().is_dry())
+    fail(ErrorKind::internal, "[make_schedule] expected a tape on memory without bytes, got one with bytes");
   Schedule schedule;
   schedule.exact = false;  // until it is whole: the second pass has nothing to be held against
   schedule.choices = std::move(choices);

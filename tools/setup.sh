@@ -2,8 +2,8 @@
 # build directory is configured and built. The caller sets `root` to the top of the checkout. All talk goes to stderr.
 
 packages=(g++ cmake ninja-build
-          libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libeigen3-dev libarchive-dev libxxhash-dev libssl-dev
-          libdnnl-dev ocl-icd-opencl-dev libbenchmark-dev libgtest-dev librapidcheck-dev coinor-cbc)
+          libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libeigen3-dev libarchive-dev zlib1g-dev
+          libxxhash-dev libssl-dev libdnnl-dev ocl-icd-opencl-dev libbenchmark-dev libgtest-dev librapidcheck-dev coinor-cbc)
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 

@@ -6,7 +6,7 @@ namespace reprise {
 
 const Config::Setting& Config::setting(const std::string& key) const {
   auto found = settings_.find(key);
-  if (found == settings_.end()) fail(ErrorKind::internal, "[config] this run has no key {}", key);
+  if (found == settings_.end()) fail(ErrorKind::internal, "[config] expected a key of this run, got {}", key);
   return found->second;
 }
 
@@ -30,7 +30,7 @@ Error Config::located(const std::string& key, const Position& position, const st
 void Config::set(const std::string& key, ConfigValue value, const std::string& why) {
   auto found = settings_.find(key);
   bool fits = found != settings_.end() && found->second.value.index() == value.index();
-  if (!fits) fail(ErrorKind::internal, "[config] the key {} cannot be set to a value of that type", key);
+  if (!fits) fail(ErrorKind::internal, "[config] expected a value of the type of {}, got another type", key);
   found->second.value = std::move(value);
   found->second.position = {why, 0, 0};
   found->second.entries.clear();

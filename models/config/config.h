@@ -70,7 +70,8 @@ class Config {
   template <class T>
   const T& get(const std::string& key) const {
     const T* typed = std::get_if<T>(&value(key));
-    if (typed == nullptr) fail(ErrorKind::internal, "[config] the key {} was read as another type", key);
+    if (typed == nullptr)
+      fail(ErrorKind::internal, "[config] expected {} to be read as what it is, got another type", key);
     return *typed;
   }
   const Setting& setting(const std::string& key) const;

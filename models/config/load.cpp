@@ -41,7 +41,7 @@ class ConfigLoader {
     std::string nearest = all_.nearest(name);
     fail_config(position, "unknown key {}. {}", quoted_for_message(name),
                 nearest.empty() ? "`" + schema_.list_command() + "` lists all keys"
-                                : "nearest known key is " + quoted_for_message(nearest));
+                                : "Nearest known key is " + quoted_for_message(nearest));
   }
 
   void gather_map(const Node& map, const std::string& prefix, bool from_file) {
@@ -76,7 +76,7 @@ class ConfigLoader {
     for (const Assignment& assignment : assignments_) {
       auto [place, fresh] = seen.try_emplace({assignment.key, assignment.entry}, &assignment);
       if (fresh) continue;
-      fail_config(assignment.position, "the key {} is given twice. the first is at {}",
+      fail_config(assignment.position, "the key {} is given twice. The first is at {}",
                   quoted_for_message(assignment.key), place->second->position.text());
     }
   }
@@ -93,7 +93,7 @@ class ConfigLoader {
           assignment.entry.empty() && assignment.node != nullptr && assignment.node->kind == Node::Kind::map;
       std::string name = assignment.entry.empty() ? assignment.key : assignment.key + "." + assignment.entry;
       if (name != override.key || whole_map) continue;
-      fail_config(override.position, "{} is already set at {}. leave out the \"+\" to change it", override.key,
+      fail_config(override.position, "{} is already set at {}. Leave out the \"+\" to change it", override.key,
                   assignment.position.text());
     }
   }

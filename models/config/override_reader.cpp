@@ -86,10 +86,10 @@ class OverrideReader {
   [[noreturn]] void refuse_rest() {
     if (peek() == ',') {
       fail_config(here(),
-                  "a list of values to try one after the other is not supported. write a list as [a,b], a text "
+                  "a list of values to try one after the other is not supported. Write a list as [a,b], a text "
                   "with a comma in quotes");
     }
-    fail_config(here(), "expected the end of the value, got {}. put a text with such characters in quotes",
+    fail_config(here(), "expected the end of the value, got {}. Put a text with such characters in quotes",
                 quoted_for_message(std::string_view(text_).substr(offset_, 1)));
   }
 
@@ -127,7 +127,7 @@ class OverrideReader {
       std::string key = peek() == '\'' || peek() == '"' ? read_quoted().text : read_bare_key();
       for (const Node::Entry& other : node.entries) {
         if (other.key != key) continue;
-        fail_config(key_position, "the key {} is given twice. the first is at {}", quoted_for_message(key),
+        fail_config(key_position, "the key {} is given twice. The first is at {}", quoted_for_message(key),
                     other.position.text());
       }
       skip_blanks();
@@ -183,7 +183,7 @@ class OverrideReader {
       }
       if (std::string_view("()[]{}'\"").find(c) != std::string_view::npos) refuse_rest();
       if (c == '$' && offset_ + 1 < text_.size() && text_[offset_ + 1] == '{') {
-        fail_config(here(), "interpolation (${{...}}) is not supported. write the value out");
+        fail_config(here(), "interpolation (${{...}}) is not supported. Write the value out");
       }
       node.text += c;
       ++offset_;

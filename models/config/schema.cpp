@@ -21,7 +21,9 @@ void for_each_section(const std::string& name, Visit&& visit) {
 void KeySet::add(Key key) {
   bool taken = index_.contains(key.name) || sections_.contains(key.name) || find_map_over(key.name) != nullptr;
   for_each_section(key.name, [&](const std::string& section) { taken = taken || index_.contains(section); });
-  if (taken) fail(ErrorKind::internal, "[config] the key {} is declared twice, or is a section of another", key.name);
+  if (taken)
+    fail(ErrorKind::internal, "[config] expected a key that is neither declared nor a section of another, got {}",
+         key.name);
   for_each_section(key.name, [&](const std::string& section) { ++sections_[section]; });
   index_[key.name] = keys_.size();
   keys_.push_back(std::move(key));
@@ -51,10 +53,12 @@ std::string KeySet::nearest(const std::string& name) const {
 
 void KeySet::set_default(const std::string& name, ConfigValue value) {
   auto found = index_.find(name);
-  if (found == index_.end()) fail(ErrorKind::internal, "[config] a default is given for the unknown key {}", name);
+  if (found == index_.end())
+    fail(ErrorKind::internal, "[config] expected a declared key to give a default for, got {}", name);
   Key& key = keys_[found->second];
   if (key.default_value.index() != value.index()) {
-    fail(ErrorKind::internal, "[config] the default given for {} is no {}", name, type_name(key.type));
+    fail(ErrorKind::internal, "[config] expected a default for {} that is {}, got another type", name,
+         type_name(key.type));
   }
   key.default_value = std::move(value);
 }
@@ -65,13 +69,13 @@ void Schema::add(std::vector<Key> keys) {
 
 void Schema::add_model_type(ModelType type) {
   if (find_model_type(type.name) != nullptr)
-    fail(ErrorKind::internal, "[config] {} {} is declared twice", type_key_, type.name);
+    fail(ErrorKind::internal, "[config] expected a {} that is not declared yet, got {}", type_key_, type.name);
   for (const ModelType& other : types_) {
     for (const Key& key : type.keys) {
       for (const Key& same : other.keys) {
         if (same.name != key.name || same.type == key.type) continue;
-        fail(ErrorKind::internal, "[config] the key {} is {} in {} {}, {} in {}", key.name, type_name(key.type),
-             type_key_, type.name, type_name(same.type), other.name);
+        fail(ErrorKind::internal, "[config] expected the key {} to be {}, as in {} {}, got {} in {}", key.name,
+             type_name(same.type), type_key_, other.name, type_name(key.type), type.name);
       }
     }
   }
@@ -87,7 +91,8 @@ const ModelType* Schema::find_model_type(const std::string& name) const {
 
 KeySet Schema::keys_for(const std::string& model_type) const {
   const ModelType* type = find_model_type(model_type);
-  if (type == nullptr) fail(ErrorKind::user, "[config] unknown {} {}", type_key_, quoted_for_message(model_type));
+  if (type == nullptr)
+    fail(ErrorKind::user, "[config] expected a known {}, got {}", type_key_, quoted_for_message(model_type));
   KeySet set;
   for (const Key& key : common_) {
     Key copy = key;
@@ -105,7 +110,7 @@ KeySet Schema::keys_for(const std::string& model_type) const {
 }
 
 KeySet Schema::all_keys() const {
-  if (types_.empty()) fail(ErrorKind::internal, "[config] the schema has no model type");
+  if (types_.empty()) fail(ErrorKind::internal, "[config] expected a schema with model types, got none");
   KeySet set = keys_for(types_.front().name);
   for (const ModelType& type : types_) {
     for (const Key& key : type.keys) {

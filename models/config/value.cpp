@@ -66,13 +66,13 @@ std::optional<bool> parse_boolean(const std::string& text) {
 
 const std::string& plain_scalar(const Key& key, const Node& node) {
   if (node.kind != Node::Kind::scalar) refuse(key, node);
-  if (node.quoted) refuse(key, node, "leave out the quotes");
+  if (node.quoted) refuse(key, node, "Leave out the quotes");
   return node.text;
 }
 
 void require_printable(const Key& key, const Node& node) {
   for (char c : node.text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) refuse(key, node, "control characters are not accepted");
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) refuse(key, node, "Control characters are not accepted");
   }
 }
 
@@ -86,7 +86,7 @@ std::string choice_of(const Key& key, const Node& node, const Words& choices) {
   }
   if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
   std::string nearest = nearest_name(word, choices);
-  refuse(key, node, nearest.empty() ? "" : "nearest is " + nearest);
+  refuse(key, node, nearest.empty() ? "" : "Nearest is " + nearest);
 }
 
 Words words_of(const Key& key, const Node& node) {
@@ -108,7 +108,7 @@ Words words_of(const Key& key, const Node& node) {
 
 Numbers numbers_of(const Key& key, const Node& node) {
   if (node.kind == Node::Kind::null) return {};
-  if (node.kind != Node::Kind::list) refuse(key, node, "write it as [a, b]");
+  if (node.kind != Node::Kind::list) refuse(key, node, "Write it as [a, b]");
   Numbers numbers;
   for (const Node& item : node.items) {
     auto number = parse_real(plain_scalar(key, item));
@@ -231,7 +231,7 @@ std::string expectation(const Key& key) {
 }
 
 std::string read_map_option(const Key& key, const std::string& entry, const Node& node) {
-  if (entry.empty()) refuse(key, node, "an entry without a name");
+  if (entry.empty()) refuse(key, node, "Each entry has a name");
   Node named;
   named.text = entry;
   named.position = node.position;
@@ -282,7 +282,7 @@ ConfigValue read_value(const Key& key, const Node& node) {
     case KeyType::numbers: return numbers_of(key, node);
     case KeyType::map: return map_of(key, node);
   }
-  fail(ErrorKind::internal, "[config] key {} has no type", key.name);
+  fail(ErrorKind::internal, "[config] expected a type of the key {}, got {}", key.name, static_cast<int>(key.type));
 }
 
 std::string value_text(const Key& key, const ConfigValue& value) {

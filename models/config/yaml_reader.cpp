@@ -21,10 +21,10 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    fail_config(at(mark), "aliases (*name) are not read here. write the value out");
+    fail_config(at(mark), "aliases (*name) are not read here. Write the value out");
   }
   void OnAnchor(const YAML::Mark& mark, const std::string&) override {
-    fail_config(at(mark), "anchors (&name) are not read here. write the value out where it is needed");
+    fail_config(at(mark), "anchors (&name) are not read here. Write the value out where it is needed");
   }
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { place(make(Node::Kind::null, mark)); }
 
@@ -70,14 +70,14 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (tag.empty() || tag == "?") return;
-    fail_config(at(mark), "the tag {} is not read here. leave it out", quoted_for_message(tag));
+    fail_config(at(mark), "the tag {} is not read here. Leave it out", quoted_for_message(tag));
   }
   void open(Node node) {
     if (open_.size() >= kDeepestNesting) {
       fail_config(node.position, "nested deeper than {} levels", kDeepestNesting);
     }
     bool in_map_without_key = !open_.empty() && open_.back().node.kind == Node::Kind::map && !open_.back().has_key;
-    if (in_map_without_key) fail_config(node.position, "expected a key, got {}. keys are plain words", describe(node));
+    if (in_map_without_key) fail_config(node.position, "expected a key, got {}. Keys are plain words", describe(node));
     open_.push_back(Open{std::move(node), false, {}, {}});
   }
   void close() {
@@ -102,7 +102,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   static void take_key(Open& parent, Node node) {
     if (node.kind != Node::Kind::scalar) {
-      fail_config(node.position, "expected a key, got {}. keys are plain words", describe(node));
+      fail_config(node.position, "expected a key, got {}. Keys are plain words", describe(node));
     }
     parent.key = std::move(node.text);
     parent.key_position = node.position;
@@ -160,7 +160,7 @@ void refuse_duplicates(const Node& node) {
   std::stable_sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->key < b->key; });
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     if (sorted[i]->key != sorted[i - 1]->key) continue;
-    fail_config(sorted[i]->position, "the key {} is given twice. the first is at {}",
+    fail_config(sorted[i]->position, "the key {} is given twice. The first is at {}",
                 quoted_for_message(sorted[i]->key), sorted[i - 1]->position.text());
   }
 }
@@ -182,7 +182,7 @@ Node read_yaml(std::string_view text, const std::string& source) {
   try {
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder)) {
-      fail_config(start, "expected a map of keys, got an empty file. write {{}} to ask for all defaults");
+      fail_config(start, "expected a map of keys, got an empty file. Write {{}} to ask for all defaults");
     }
     Node root = builder.take();
     if (root.kind != Node::Kind::map) {

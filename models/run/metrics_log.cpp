@@ -69,7 +69,7 @@ void MetricsLog::truncate_after(std::int64_t step) {
     auto at = complete ? step_of(line) : std::nullopt;
     if (at && torn > 0) {
       fail(ErrorKind::io,
-           "[run folder] {}:{}: expected a JSON object, got something else. the file was changed from outside",
+           "[run folder] {}:{}: expected a JSON object, got something else. The file was changed from outside",
            path_.string(), torn);
     }
     if (!at && torn == 0) torn = number;

@@ -66,7 +66,7 @@ int lock_within(const fs::path& folder, double seconds) {
   }
   pid[std::strcspn(pid, "\n")] = '\0';
   fail(ErrorKind::user,
-       "[run folder] {} is in use by process {}. wait for it, or choose another folder with run.dir=FOLDER",
+       "[run folder] {} is in use by process {}. Wait for it, or choose another folder with run.dir=FOLDER",
        folder.string(), pid[0] != '\0' ? pid : "(unknown)");
 }
 
@@ -145,7 +145,7 @@ std::pair<fs::path, int> take_default_folder(const std::string& name) {
     HeldLock held(lock);
     if (look_into(path) == Content::nothing) return {path, held.release()};
   }
-  fail(ErrorKind::user, "[run folder] runs/{} and 9,999 folders after it are taken. choose one with run.dir=FOLDER",
+  fail(ErrorKind::user, "[run folder] runs/{} and 9,999 folders after it are taken. Choose one with run.dir=FOLDER",
        name);
 }
 
@@ -182,7 +182,7 @@ RunFolder RunFolder::create(Config& config) {
     if (content == Content::other) {
       throw config.error_at(
           "run.dir",
-          "the folder is not empty. go on with that run by `reprise train --resume {}`, or choose another folder",
+          "the folder is not empty. Go on with that run by `reprise train --resume {}`, or choose another folder",
           path.string());
     }
     began_before = content == Content::start;

@@ -163,12 +163,12 @@ void load_checkpoint(const fs::path& folder, const Json& state, const std::strin
   SafetensorsFile file(path);
   for (const NamedTensor& t : tensors) file.read_into(t.name, t.tensor.dtype(), t.tensor.shape(), target_of(t.tensor));
   if (file.tensors().size() != tensors.size()) {
-    fail(ErrorKind::user, "[checkpoint] expected {} tensors in {}, got {}. it belongs to another configuration",
+    fail(ErrorKind::user, "[checkpoint] expected {} tensors in {}, got {}. It belongs to another configuration",
          tensors.size(), path.string(), file.tensors().size());
   }
   if (std::string hash = hash_tensors(tensors); state["hash"] != hash) {
     fail(ErrorKind::user,
-         "[checkpoint] expected tensors with the hash {} in {}, got {}. the file was changed, or is of another step "
+         "[checkpoint] expected tensors with the hash {} in {}, got {}. The file was changed, or is of another step "
          "than state.json",
          state["hash"].get<std::string>(), path.string(), hash);
   }
@@ -184,14 +184,14 @@ void check_initial(const SafetensorsFile& file, const std::vector<NamedTensor>& 
   for (const auto& [name, info] : file.tensors()) {
     if (name.starts_with(kOptimiserPrefix) || std::binary_search(wanted.begin(), wanted.end(), name)) continue;
     fail(ErrorKind::user,
-         "[model.init] expected a checkpoint of this model, {} holds '{}', which it does not have. another model.type "
+         "[model.init] expected a checkpoint of this model, {} holds '{}', which it does not have. Another model.type "
          "or other sizes?",
          where, name);
   }
   for (const NamedTensor& t : tensors) {
     if (!file.has(t.name)) {
       fail(ErrorKind::user,
-           "[model.init] expected a checkpoint of this model, {} lacks '{}'. another model.type or other sizes?", where,
+           "[model.init] expected a checkpoint of this model, {} lacks '{}'. Another model.type or other sizes?", where,
            t.name);
     }
     const SafetensorsInfo& info = file.info(t.name);

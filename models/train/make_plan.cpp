@@ -105,7 +105,7 @@ void check_planned_keys(const Config& config) {
   if (config.get_map("recompute.options").empty()) return;
   throw config.error_at(
       "recompute.options",
-      "expected no options by name, since a plan decides for every segment. recompute.options={{}} leaves them out");
+      "expected no options by name, since a plan decides for every segment. Leave them out with recompute.options={{}}");
 }
 
 MadePlan make_plan(const Config& config, const PlanNotes& notes) {

@@ -25,7 +25,7 @@ Dataset load_dataset(const Config& config, const TrainableModel& model) {
     if (std::filesystem::exists(path, error)) return read_cifar100(path);
     throw config.error_at(
         "data.path",
-        "no such file or folder. download cifar-100-binary.tar.gz from "
+        "no such file or folder. Download cifar-100-binary.tar.gz from "
         "https://www.cs.toronto.edu/~kriz/cifar.html and give its path, or leave the key empty for synthetic images");
   }
   SyntheticOptions options;
@@ -84,7 +84,7 @@ void name_storages(TrainableModel& model) {
 ModelSession::ModelSession(const Config& config) : config(config), memory(memory_options(config)) {
   model = make_ready(config);
   if (auto budget = config.get_bytes("memory.budget"); budget && *budget == 0) {
-    throw config.error_at("memory.budget", "expected room for something, got 0 bytes. leave the key out for no limit");
+    throw config.error_at("memory.budget", "expected room for something, got 0 bytes. Leave the key out for no limit");
   }
   memory.preserver().set_guard(config.get_string("guard") == "on");
   model->allocate(memory);

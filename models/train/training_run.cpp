@@ -33,7 +33,7 @@ void TrainingRun::start_from_checkpoint() {
   if (path.empty()) return;
   std::error_code error;
   if (!fs::exists(path, error)) {
-    throw config_.error_at("model.init", "no such file or folder. it names a checkpoint, or the folder of a run");
+    throw config_.error_at("model.init", "no such file or folder. It names a checkpoint, or the folder of a run");
   }
   load_initial(path, session_.model->tensors());
 }

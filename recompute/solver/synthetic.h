@@ -1,5 +1,5 @@
 // Made-up instances, from a seed: steps of a chain of segments with sizes and times as in real models, in three
-// families of sharing, and small arbitrary ones that try every corner of the problem.
+// families of sharing.
 //
 // Called by tests and `reprise bench planner`. Invariant: the same arguments give the same instance on every machine.
 #pragma once
@@ -27,8 +27,5 @@ struct SyntheticOptions {
 };
 
 Instance synthetic_step(const SyntheticOptions& options);
-
-/// At most 2^14 plans in all; everything that an instance can express, sizes and times small enough for many ties.
-Instance random_small(std::uint64_t seed);
 
 }  // namespace reprise::solver

@@ -1,8 +1,7 @@
 // House sizes: small files, short functions, and headers that say what they are.
 #include <gtest/gtest.h>
 
-#include <regex>
-
+#include "source_scopes.h"
 #include "source_tree.h"
 
 namespace reprise {
@@ -16,33 +15,6 @@ std::vector<source_tree::SourceFile> all_files() {
   std::vector<std::string> directories = source_tree::rooms();
   directories.push_back("tests");
   return source_tree::sources(directories);
-}
-
-struct Function {
-  std::size_t first = 0, last = 0;  // line numbers, from 1
-  std::size_t lines() const { return last - first + 1; }
-};
-
-// Functions at namespace scope. In the house format such a body opens at the end of a line that is not indented (its
-// signature may go on over indented lines before) and closes with a "}" alone in the first column.
-std::vector<Function> functions_of(const std::vector<std::string>& lines) {
-  static const std::regex kHead(R"(^[A-Za-z_\[].*\(.*)");
-  static const std::regex kNoFunction(
-      R"(^(namespace|struct|class|enum|union|using|extern|static const|const|constexpr)\b.*)");
-  std::vector<Function> found;
-  std::size_t head = 0;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string& line = lines[i];
-    if (line == "}") {
-      if (head) found.push_back({head, i + 1});
-      head = 0;
-    } else if (std::regex_match(line, kHead) && !std::regex_match(line, kNoFunction)) {
-      head = i + 1;
-    } else if (!line.empty() && line[0] != ' ' && line[0] != '#' && line[0] != '/' && line[0] != ')') {
-      if (line.starts_with("}")) head = 0;
-    }
-  }
-  return found;
 }
 
 TEST(HouseSizes, NoFileIsLongAndMostAreShort) {
@@ -65,31 +37,62 @@ TEST(HouseSizes, NoFileIsLongAndMostAreShort) {
 TEST(HouseSizes, NoFunctionIsLong) {
   for (const auto& file : all_files()) {
     bool kernels = file.room == "ops" || file.path.ends_with(".cu") || file.path.ends_with(".cuh");
-    for (const Function& function : functions_of(file.lines)) {
+    source_tree::Scopes scopes = source_tree::scopes_of(file.lines);
+    EXPECT_TRUE(scopes.balanced) << file.path << ": braces could not be counted";
+    for (const source_tree::Function& function : scopes.functions) {
       EXPECT_LE(function.lines(), kernels ? kKernelLines : kFunctionLines)
           << file.path << ":" << function.first << ": " << file.lines[function.first - 1];
     }
   }
 }
 
-TEST(HouseSizes, TheCheckSeesFunctions) {
-  auto found =
-      functions_of({"namespace a {", "int f(int x) {", "  return x;", "}", "", "struct S {", "  int g() {", "  }", "};",
-                    "template <class T>", "void h(T a,", "       T b) {", "}", "}  // namespace a"});
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].lines(), 3u);
-  EXPECT_EQ(found[1].first, 11u);
+TEST(HouseSizes, TheCheckSeesFunctionsMembersAndTables) {
+  auto found = source_tree::scopes_of({"namespace a {",
+                                       "int f(int x) {  // a }",
+                                       "  return x + '{';",
+                                       "}",
+                                       "",
+                                       "struct S final : B<int> {",
+                                       "  S() : x_{1} {",
+                                       "    if (x_) {",
+                                       "    }",
+                                       "  }",
+                                       "  const char* text = R\"(",
+                                       "int no(int x) {",
+                                       ")\";",
+                                       "};",
+                                       "const Op kOp{.run =",
+                                       "                 [](int a) {",
+                                       "                   return a;",
+                                       "                 },",
+                                       "             .more = {1, 2}};",
+                                       "template <class T>",
+                                       "void h(T a,",
+                                       "       T b) {",
+                                       "}",
+                                       "}  // namespace a"})
+                   .functions;
+  std::vector<std::pair<std::size_t, std::size_t>> lines;
+  for (const source_tree::Function& function : found) lines.emplace_back(function.first, function.last);
+  EXPECT_EQ(lines, (std::vector<std::pair<std::size_t, std::size_t>>{{2, 4}, {7, 10}, {15, 18}, {20, 23}}));
 }
 
-TEST(HouseStyle, HeadersOpenWithTwoToEightLinesOfComment) {
-  for (const auto& file : all_files()) {
-    if (!file.path.ends_with(".h") && !file.path.ends_with(".cuh")) continue;
-    std::size_t comment = 0;
-    while (comment < file.lines.size() && file.lines[comment].starts_with("//")) ++comment;
-    EXPECT_GE(comment, 2u) << file.path;
-    EXPECT_LE(comment, 8u) << file.path;
-    ASSERT_LT(comment, file.lines.size()) << file.path;
-    EXPECT_EQ(file.lines[comment], "#pragma once") << file.path;
+// Tables of measured figures of the planner must stand in the README of its room; nothing else is let off.
+TEST(HouseSizes, ReadmesOfRoomsAreShort) {
+  constexpr std::size_t kReadmeLines = 20;
+  std::vector<std::string> directories = source_tree::rooms();
+  directories.insert(directories.end(), {"configs", "tests"});
+  const std::filesystem::path root = REPRISE_SOURCE_DIR;
+  for (const std::string& directory : directories) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / directory)) {
+      std::string path = std::filesystem::relative(entry.path(), root).generic_string();
+      if (entry.path().filename() != "README.md" || path.starts_with("configs/studies/records/")) continue;
+      std::size_t count = 0;
+      for (const std::string& line : source_tree::load(root, entry.path()).lines) {
+        if (path != "recompute/README.md" || !line.starts_with("|")) ++count;
+      }
+      EXPECT_LE(count, kReadmeLines) << path;
+    }
   }
 }
 

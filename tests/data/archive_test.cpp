@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/philox.h"
-#include "data/crc32.h"
 #include "tests/data/expect_error.h"
 #include "tests/data/make_archive.h"
 
@@ -23,13 +22,6 @@ Bytes noise(std::size_t size) {
 }
 
 std::int64_t everything(const std::string&, std::int64_t size) { return size; }
-
-TEST(Crc32, MatchesThePublishedCheckValue) {
-  const std::string digits = "123456789";
-  const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(digits.data()), digits.size());
-  EXPECT_EQ(internal::crc32(0, bytes), 0xCBF43926u);
-  EXPECT_EQ(internal::crc32(internal::crc32(0, bytes.first(4)), bytes.subspan(4)), 0xCBF43926u);
-}
 
 TEST(ReadBytes, GivesTheSameBytesPlainAndCompressed) {
   TempFolder folder;

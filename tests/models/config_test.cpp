@@ -98,11 +98,11 @@ TEST(Config, AModelFromOutsideAddsItsOwnKeys) {
 
 TEST(Config, AnUnknownKeyIsNamedWithItsPlaceAndTheNearestOne) {
   EXPECT_REFUSED("seed: 1\ntrain:\n  bach: 3\n",
-                 "run.yaml:3:3: unknown key \"train.bach\". nearest known key is \"train.batch\"");
-  EXPECT_REFUSED("batch: 3\n", "nearest known key is");
+                 "run.yaml:3:3: unknown key \"train.bach\". Nearest known key is \"train.batch\"");
+  EXPECT_REFUSED("batch: 3\n", "Nearest known key is");
   EXPECT_OVERRIDE_REFUSED(
       "train.bacth=3",
-      "command line argument 1: train.bacth=3:1: unknown key \"train.bacth\". nearest known key is \"train.batch\"");
+      "command line argument 1: train.bacth=3:1: unknown key \"train.bacth\". Nearest known key is \"train.batch\"");
 }
 
 TEST(Config, AMistypedValueIsNamedWithPlaceTypeRangeAndUnit) {
@@ -113,7 +113,7 @@ TEST(Config, AMistypedValueIsNamedWithPlaceTypeRangeAndUnit) {
   EXPECT_REFUSED("train: {momentum: 1}", "at least 0, below 1");
   EXPECT_REFUSED("train: {lr: .nan}", "a number");
   EXPECT_REFUSED("train: {lr: 1e999}", "a number");
-  EXPECT_REFUSED("seed: \"1\"", "leave out the quotes");
+  EXPECT_REFUSED("seed: \"1\"", "Leave out the quotes");
   EXPECT_REFUSED("seed: [1]", "got a list");
   EXPECT_REFUSED("seed: {a: 1}", "got a map");
   EXPECT_REFUSED("seed:", "got nothing");
@@ -124,9 +124,9 @@ TEST(Config, AMistypedValueIsNamedWithPlaceTypeRangeAndUnit) {
 }
 
 TEST(Config, ADuplicateKeyNamesBothPlaces) {
-  EXPECT_REFUSED("seed: 1\nseed: 2\n", "run.yaml:2:1: the key \"seed\" is given twice. the first is at run.yaml:1:1");
-  EXPECT_REFUSED("train: {lr: 1}\ntrain: {batch: 2}\n", "the first is at run.yaml:1:1");
-  EXPECT_REFUSED("train.lr: 1\ntrain: {lr: 2}\n", "the first is at run.yaml:1:1");
+  EXPECT_REFUSED("seed: 1\nseed: 2\n", "run.yaml:2:1: the key \"seed\" is given twice. The first is at run.yaml:1:1");
+  EXPECT_REFUSED("train: {lr: 1}\ntrain: {batch: 2}\n", "The first is at run.yaml:1:1");
+  EXPECT_REFUSED("train.lr: 1\ntrain: {lr: 2}\n", "The first is at run.yaml:1:1");
 }
 
 TEST(Config, WhatIsNoPlainMapIsRefused) {

@@ -93,10 +93,10 @@ TEST_F(BadInput, Data) {
 }
 
 TEST_F(BadInput, ConfigurationsAreNamedByFileLineAndColumn) {
-  expect_config_mistake("seed: 1\ntrain:\n  bach: 3\n", "3:3: unknown key \"train.bach\". nearest known key is");
+  expect_config_mistake("seed: 1\ntrain:\n  bach: 3\n", "3:3: unknown key \"train.bach\". Nearest known key is");
   expect_config_mistake("train:\n  batch: many\n", "2:10: train.batch expects an integer, at least 1 (images), got");
   expect_config_mistake("train: {batch: 0}\n", "1:16: train.batch expects an integer, at least 1 (images), got \"0\"");
-  expect_config_mistake("seed: 1\nseed: 2\n", "2:1: the key \"seed\" is given twice. the first is at ");
+  expect_config_mistake("seed: 1\nseed: 2\n", "2:1: the key \"seed\" is given twice. The first is at ");
   expect_config_mistake("- 1\n", "1:1: expected a map");
   expect_config_mistake("seed: [1,\n", "2:1: not valid YAML");
   expect_train_mistake("train.bach=3", {"command line argument 4: train.bach=3:1: unknown key", "\"train.batch\""});
@@ -187,7 +187,7 @@ TEST_F(BadCheckpoint, OfAnotherModelIsRefused) {
                  {"expected shape [8, 3, 3, 3], got [4"});
   write("other.yaml", "model: {type: classifier, encoder: {widths: [4], blocks: 1}}\nthreads: 1\n");
   expect_mistake("train " + word("other.yaml") + " run.dir=" + word("run") + " model.init=" + word("good"),
-                 {"[model.init] expected a checkpoint of this model", "another model.type"});
+                 {"[model.init] expected a checkpoint of this model", "Another model.type"});
   expect_train_mistake("model.init=" + word("nowhere"), {"model.init=", "nowhere: no such file or folder"});
 }
 

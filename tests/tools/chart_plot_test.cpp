@@ -93,7 +93,7 @@ TEST(Plot, SaysWhatIsMissing) {
   std::ofstream(folder / "metrics.jsonl").close();
   Outcome empty = reprise("plot " + shell_word(folder.string()));
   EXPECT_EQ(empty.code, 2);
-  EXPECT_PRED2(contains, empty.text, "holds no line yet");
+  EXPECT_PRED2(contains, empty.text, "got none yet");
   std::ofstream(folder / "metrics.jsonl") << "{\"step\": 1}\n";
   Outcome no_values = reprise("plot " + shell_word(folder.string()));
   EXPECT_EQ(no_values.code, 2);

@@ -40,7 +40,7 @@ TEST(Program, EveryVerbHasHelpWithAnExample) {
 TEST(Program, AMistakeExitsTwoAndSaysWhatItIs) {
   Outcome verb = reprise("confg");
   EXPECT_EQ(verb.code, 2);
-  EXPECT_PRED2(contains, verb.text, "error (user): unknown verb \"confg\". nearest is config");
+  EXPECT_PRED2(contains, verb.text, "error (user): [reprise] expected a verb, got \"confg\". Nearest is config");
   Outcome option = reprise("config --nonsense");
   EXPECT_EQ(option.code, 2);
   EXPECT_PRED2(contains, option.text, "`reprise config --help`");
@@ -53,7 +53,7 @@ TEST(Program, AnOverrideIsNamedByItsNumberAsTyped) {
   Outcome outcome = reprise("config " + kDemo + " train.lr=0.1 train.bach=3");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_PRED2(contains, outcome.text,
-               "error (config): command line argument 4: train.bach=3:1: unknown key \"train.bach\". nearest known key "
+               "error (config): command line argument 4: train.bach=3:1: unknown key \"train.bach\". Nearest known key "
                "is \"train.batch\"");
 }
 

@@ -74,12 +74,12 @@ TEST(StudyRecords, WhatIsNoRecordIsRefusedWithItsLine) {
                          {[](Json& r) { r["block"] = 0.5; }, "'block' to be a whole number"},
                          {[](Json& r) { r.erase("order"); }, "the field 'order'"}}) {
     std::string message = refusal(wrong.change);
-    EXPECT_TRUE(message.starts_with("r.jsonl:2: expected ")) << message;
+    EXPECT_TRUE(message.starts_with("[study] r.jsonl:2: expected ")) << message;
     EXPECT_PRED2(contains, message, std::string(wrong.says));
   }
   for (const char* text : {"", "nonsense", "[1, 2]", "{\"a\": 1}", "{\"schema\": \"reprise-st"}) {
     std::string message = user_error([&] { parse_records(json_line(record("one")) + "\n" + text + "\n", "r.jsonl"); });
-    EXPECT_TRUE(message.starts_with("r.jsonl:2: expected a record")) << message;
+    EXPECT_TRUE(message.starts_with("[study] r.jsonl:2: expected a record")) << message;
   }
 }
 

@@ -175,7 +175,7 @@ TEST_F(StudyVerb, MistakesInTheFileAreNamedWithTheirPlace) {
   };
   for (const Mistake& mistake :
        std::vector<Mistake>{{"type=none", "expects one of sparse_write"},
-                            {"process.budgets=3", "nearest known key is \"processes.budgets\""},
+                            {"process.budgets=3", "Nearest known key is \"processes.budgets\""},
                             {"processes.budgets=0", "at least 1"},
                             {"'methods=[joint,best]'", "got 'best'"},
                             {"ladder.workload=rows", "expected one of the workloads row_memory"},

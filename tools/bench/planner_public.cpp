@@ -151,8 +151,7 @@ Report bench_public_instances(const BenchOptions& options) {
   std::filesystem::path folder = options.instances;
   auto traces = files_in(folder / "dtr", ".ops.json.gz"), graphs = files_in(folder / "monet", ".json.gz");
   if (traces.empty() && graphs.empty()) {
-    fail(ErrorKind::user, "[bench] expected dtr/*.ops.json.gz or monet/*.json.gz in {}, found neither.",
-         folder.string());
+    fail(ErrorKind::user, "[bench] expected dtr/*.ops.json.gz or monet/*.json.gz in {}, got neither", folder.string());
   }
   if (options.quick) {
     traces.resize(std::min<std::size_t>(1, traces.size()));

@@ -80,7 +80,8 @@ class Builder {
       backward = backward || trace_.ops[t].backward;
       if (!trace_.ops[t].backward && !trace_.ops[t].constant && trace_.ops[t].time_ns > 0) forward.push_back(t);
     }
-    if (!backward || forward.empty()) fail(ErrorKind::user, "[bench] {} has no backward.", trace_.name);
+    if (!backward || forward.empty())
+      fail(ErrorKind::user, "[bench] expected a trace with a backward, got {} without one", trace_.name);
     segment_count_ = static_cast<std::int32_t>(std::min<std::size_t>(segments, forward.size()));
     segment_of_.assign(rows_, -1);
     for (std::size_t i = 0; i < forward.size(); ++i) {

@@ -76,8 +76,8 @@ void refuse_unknown_verb(const Program& program, int argc, const char* const* ar
   for (const Verb& verb : program.verbs) names.push_back(verb.name);
   if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return;
   std::string nearest = nearest_name(argv[1], names);
-  fail(ErrorKind::user, "unknown verb {}. {}", quoted_for_message(argv[1]),
-       nearest.empty() ? "`reprise --help` lists the verbs" : "nearest is " + nearest);
+  fail(ErrorKind::user, "[reprise] expected a verb, got {}. {}", quoted_for_message(argv[1]),
+       nearest.empty() ? "`reprise --help` lists the verbs" : "Nearest is " + nearest);
 }
 
 int run_parsed(Program& program) {
@@ -98,7 +98,7 @@ int parse_and_run(int argc, const char* const* argv) {
     if (error.get_exit_code() == 0) return program.app.exit(error);  // --help, --version
     std::string verb =
         program.app.get_subcommands().empty() ? "" : " " + program.app.get_subcommands().front()->get_name();
-    fail(ErrorKind::user, "{}. `reprise{} --help` shows what it takes", error.what(), verb);
+    fail(ErrorKind::user, "[reprise{}] {}. `reprise{} --help` shows what it takes", verb, error.what(), verb);
   }
   return run_parsed(program);
 }

@@ -22,7 +22,7 @@ constexpr const char* kValues[] = {"grads", "buffers", "streams", "cells"};
 
 template <class... Args>
 [[noreturn]] void refuse(const fs::path& file, std::int64_t line, fmt::format_string<Args...> format, Args&&... args) {
-  fail(ErrorKind::user, "{}:{}: {}", file.string(), line, fmt::format(format, std::forward<Args>(args)...));
+  fail(ErrorKind::user, "[cohort] {}:{}: {}", file.string(), line, fmt::format(format, std::forward<Args>(args)...));
 }
 
 std::string text_in(const Json& object, const char* key) {
@@ -45,8 +45,8 @@ Lines read_listed(const fs::path& folder, const Json& entry) {
   std::string packed = read_text_file(read.file, "cohort", kFileLimit);
   std::string got = sha256({reinterpret_cast<const std::uint8_t*>(packed.data()), packed.size()});
   if (got != wanted) {
-    fail(ErrorKind::user, "{}: expected the file whose sha256 is {}, as the manifest says, got {}", read.file.string(),
-         wanted, got);
+    fail(ErrorKind::user, "[cohort] {}: expected the file whose sha256 is {}, as the manifest says, got {}",
+         read.file.string(), wanted, got);
   }
   std::vector<std::uint8_t> bytes = read_bytes(read.file, kFileLimit);
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -79,7 +79,8 @@ Record read_record(const std::string& text, const std::string& mode, const fs::p
     if (!json.contains(key) || !json[key].is_object())
       refuse(file, line, "expected an object `{}` of values, got none", key);
   }
-  if (!json.contains("seconds") || !json["seconds"].is_number()) refuse(file, line, "expected `seconds`, a number");
+  if (!json.contains("seconds") || !json["seconds"].is_number())
+    refuse(file, line, "expected `seconds`, a number, got none");
   return record;
 }
 
@@ -144,7 +145,8 @@ Cohort read_cohort(const fs::path& path) {
 
 Json read_program(const Cohort& cohort, const std::string& name) {
   Json entry = cohort.manifest.value("programs", Json::object());
-  if (!entry.is_object()) refuse(cohort.folder / "manifest.json", 1, "expected an object `programs`");
+  if (!entry.is_object())
+    refuse(cohort.folder / "manifest.json", 1, "expected an object `programs`, got {}", entry.type_name());
   Lines read = read_listed(cohort.folder, entry);
   for (std::size_t i = 0; i < read.lines.size(); ++i) {
     Json json = Json::parse(read.lines[i], nullptr, false);

@@ -22,7 +22,7 @@ void Machine::run_op(const Statement& s) {
 void Machine::run_read(const Statement& s) {
   Tape::NoGrad no_grad(*tape_);
   if (s.in[0].name.empty()) {
-    if (s.region.kind != RegionSpec::Kind::all) fail(ErrorKind::user, "[read] expected no region of a number");
+    if (s.region.kind != RegionSpec::Kind::all) fail(ErrorKind::user, "[read] expected no region of a number, got one");
     return bind(s.out, copied(s.in[0].number));
   }
   const Object& from = lookup(s.in[0].name);
@@ -33,7 +33,7 @@ void Machine::run_read(const Statement& s) {
   if (s.region.kind != RegionSpec::Kind::all) {
     const auto* state = std::get_if<StateObject>(&from);
     bool whole = std::holds_alternative<LeafObject>(from) || (state && !state->view);
-    if (!whole) fail(ErrorKind::user, "[read] a span or block is of a buffer or param, got '{}'", s.in[0].name);
+    if (!whole) fail(ErrorKind::user, "[read] expected a span or block of a buffer or param, got '{}'", s.in[0].name);
     of = part(std::get<Tensor>(of.what()), s.region);
   }
   bind(s.out, copied(of));
@@ -44,7 +44,7 @@ void Machine::run_write(const Statement& s) {
   Arg value = operand(s.value);
   if (const auto* target = std::get_if<Value>(&to)) {
     if (s.region.kind == RegionSpec::Kind::span || s.region.kind == RegionSpec::Kind::block) {
-      fail(ErrorKind::user, "[write] a span or block is of a buffer or param, got the value '{}'", s.target);
+      fail(ErrorKind::user, "[write] expected a span or block of a buffer or param, got the value '{}'", s.target);
     }
     if (s.foreign) return write_foreign(s, target->tensor(), value);
     return write_in_order(s, *target, value);
@@ -58,7 +58,7 @@ void Machine::run_write(const Statement& s) {
   }
   if (!bytes.defined()) fail(ErrorKind::user, "[write] expected a buffer, view, param or value, got '{}'", s.target);
   if (view && (s.region.kind == RegionSpec::Kind::span || s.region.kind == RegionSpec::Kind::block)) {
-    fail(ErrorKind::user, "[write] a span or block is of a buffer or param, got the view '{}'", s.target);
+    fail(ErrorKind::user, "[write] expected a span or block of a buffer or param, got the view '{}'", s.target);
   }
   if (s.region.kind != RegionSpec::Kind::rows) bytes = part(bytes, s.region);
   if (s.foreign) return write_foreign(s, bytes, value);

@@ -46,7 +46,7 @@ bool train_to_end(Config& config, const fs::path& run) {
     case Ending::interrupted: throw Interrupted{"training; the same command goes on from the checkpoint"};
     case Ending::diverged: break;
   }
-  fail(ErrorKind::user, "{}", outcome.message);
+  throw Error(ErrorKind::user, outcome.message);
 }
 
 double cpu_seconds() {

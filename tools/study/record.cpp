@@ -152,7 +152,7 @@ class LineReader {
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(ErrorKind::user, "{}:{}: {}", origin_, line_, fmt::format(format, std::forward<Args>(args)...));
+    fail(ErrorKind::user, "[study] {}:{}: {}", origin_, line_, fmt::format(format, std::forward<Args>(args)...));
   }
 
   std::string origin_, study_;

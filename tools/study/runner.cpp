@@ -143,20 +143,21 @@ class Runner {
     const Record& first = records_.records().front();
     std::string where = (options_.folder / "records.jsonl").string() + ":1";
     if (first.kind != "study")
-      fail(ErrorKind::user, "{}: expected the record of the study's start, got kind '{}'", where, first.kind);
+      fail(ErrorKind::user, "[study] {}: expected the record of the study's start, got kind '{}'", where, first.kind);
     if (first.json["fingerprint"] != fingerprint(yaml_)) {
       fail(
           ErrorKind::user,
-          "{}: expected the records of this study, they are of another file or other keys: {}. choose another folder: -o DIR",
+          "[study] {}: expected the records of this study, got those of another file or other keys: {}. Choose another folder: -o DIR",
           where, differing_line());
     }
     tasks_ = tasks_from_json(text_of(options_.folder / "tasks.json"), (options_.folder / "tasks.json").string());
     std::string other = differing_versions(first.json["versions"]);
     list_pending();
     if (!other.empty() && !pending_.empty()) {
-      fail(ErrorKind::user,
-           "{}: expected to go on with the program and machine that began the study: {}. choose another folder: -o DIR",
-           where, other);
+      fail(
+          ErrorKind::user,
+          "[study] {}: expected the program and machine that began the study, got others: {}. Choose another folder: -o DIR",
+          where, other);
     }
   }
 
@@ -191,7 +192,7 @@ class Runner {
       if (record.kind == "study") continue;
       auto found = seen.find(record.id.substr(0, record.id.find('#')));
       if (found == seen.end()) {
-        fail(ErrorKind::user, "{}:{}: expected a record of a task of this study, got id '{}'",
+        fail(ErrorKind::user, "[study] {}:{}: expected a record of a task of this study, got id '{}'",
              (options_.folder / "records.jsonl").string(), record.line, record.id);
       }
       ++found->second.attempts;

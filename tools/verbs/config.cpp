@@ -36,7 +36,8 @@ int terminal_width() {
 int run(const Options& options) {
   std::string text;
   if (options.reference || options.markdown) {
-    if (!options.arguments.empty()) fail(ErrorKind::user, "[config] --reference takes no configuration");
+    if (!options.arguments.empty())
+      fail(ErrorKind::user, "[config] expected --reference alone, got a configuration too");
     text =
         options.markdown ? reference_markdown(standard_schema()) : reference_text(standard_schema(), terminal_width());
   } else {

@@ -39,7 +39,7 @@ ContractDocument read_document(const std::string& path) {
 
 int diff(const Options& options) {
   if (!options.arguments.empty() || !options.output.empty())
-    fail(ErrorKind::user, "[contract] --diff takes two documents and nothing else");
+    fail(ErrorKind::user, "[contract] expected two documents and nothing else for --diff, got more");
   ContractDocument a = read_document(options.diff[0]), b = read_document(options.diff[1]);
   std::vector<std::string> lines = diff_contracts(a, b, options.all ? SIZE_MAX : 4);
   for (const std::string& line : lines) fmt::print("{}\n", line);

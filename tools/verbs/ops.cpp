@@ -158,8 +158,8 @@ const Op& op_named(const std::string& name) {
   Names known;
   for (const Op* op : registered_ops()) known.push_back(op->name);
   std::string nearest = nearest_name(name, known);
-  fail(ErrorKind::user, "[ops] unknown op {}. {}", quoted_for_message(name),
-       nearest.empty() ? "`reprise ops` lists them" : "Nearest is " + nearest + ".");
+  fail(ErrorKind::user, "[ops] expected a known op, got {}. {}", quoted_for_message(name),
+       nearest.empty() ? "`reprise ops` lists them" : "Nearest is " + nearest);
 }
 
 Dims dims_of(const std::string& word, const std::string& text) {

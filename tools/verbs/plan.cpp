@@ -97,7 +97,7 @@ void check_options(const Options& options) {
   if (options.measure && !options.frontier) fail(ErrorKind::user, "[plan] --measure expected --frontier beside it");
   if (options.frontier && options.output.empty()) fail(ErrorKind::user, "[plan] --frontier expected a folder: -o DIR");
   if (options.all && !options.output.empty()) {
-    fail(ErrorKind::user, "[plan] -o expected one plan to write, got --all. recompute.method=M chooses one");
+    fail(ErrorKind::user, "[plan] -o expected one plan to write, got --all. Choose one with recompute.method=M");
   }
   if (!options.frontier) require_folder_of(options.output);
   require_folder_of(options.profile_output);
@@ -107,11 +107,11 @@ void check_keys(const Config& config) {
   check_planned_keys(config);
   if (!config.get_string("recompute.plan").empty()) {
     throw config.error_at("recompute.plan",
-                          "expected no stored plan, since this verb makes one. recompute.plan= leaves it "
-                          "out; `reprise explain --plan FILE` shows what it does");
+                          "expected no stored plan, since this verb makes one. Leave it out with "
+                          "recompute.plan=; `reprise explain --plan FILE` shows what it does");
   }
   if (config.get_bytes("memory.budget") == Bytes(0)) {
-    throw config.error_at("memory.budget", "expected room for something, got 0 bytes. leave the key out for no limit");
+    throw config.error_at("memory.budget", "expected room for something, got 0 bytes. Leave the key out for no limit");
   }
 }
 

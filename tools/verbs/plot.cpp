@@ -94,7 +94,9 @@ Run read_run(const std::string& folder) {
   run.name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
   run.lines = read_metrics(path);
   if (run.lines.empty()) {
-    fail(ErrorKind::user, "[plot] {} holds no line yet. a run writes one every train.log_every steps", path.string());
+    fail(ErrorKind::user,
+         "[plot] expected a line of metrics in {}, got none yet. A run writes one every train.log_every steps",
+         path.string());
   }
   try {
     run.config = RunFolder::read_config(folder);

@@ -35,7 +35,7 @@ struct Options {
 Config load(const Options& options) {
   if (options.resume.empty()) return options.arguments.load();
   if (!options.arguments.file().empty()) {
-    fail(ErrorKind::user, "[train] expected no configuration file beside --resume, got {}. the run has its own",
+    fail(ErrorKind::user, "[train] expected no configuration file beside --resume, got {}. The run has its own",
          options.arguments.file());
   }
   return RunFolder::read_config(options.resume, options.arguments.overrides());

@@ -10,6 +10,7 @@
 #include "recompute/solver/lp_export.h"
 #include "recompute/solver/solve.h"
 #include "recompute/solver/synthetic.h"
+#include "tests/recompute/solver/random_small.h"
 
 namespace reprise::solver {
 namespace {

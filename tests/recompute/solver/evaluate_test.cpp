@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "recompute/solver/domain.h"
-#include "recompute/solver/synthetic.h"
+#include "tests/recompute/solver/random_small.h"
 
 namespace reprise::solver {
 namespace {

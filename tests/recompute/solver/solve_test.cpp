@@ -7,9 +7,10 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "recompute/solver/brute_force.h"
 #include "recompute/solver/domain.h"
 #include "recompute/solver/synthetic.h"
+#include "tests/recompute/solver/brute_force.h"
+#include "tests/recompute/solver/random_small.h"
 
 namespace reprise::solver {
 namespace {

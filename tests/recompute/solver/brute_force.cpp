@@ -1,4 +1,4 @@
-#include "recompute/solver/brute_force.h"
+#include "tests/recompute/solver/brute_force.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,94 @@
+// House style that a reader relies on and a formatter does not see to: headers that say what they are, one definition
+// for each name, lines that fit, and error texts that begin with their stage.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+
+#include "source_scopes.h"
+#include "source_tree.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kColumns = 120;
+
+std::vector<source_tree::SourceFile> all_files() {
+  std::vector<std::string> directories = source_tree::rooms();
+  directories.push_back("tests");
+  return source_tree::sources(directories);
+}
+
+/// Characters, not bytes: bytes that go on with a character of UTF-8 are not counted.
+std::size_t columns(const std::string& line) {
+  return static_cast<std::size_t>(
+      std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+TEST(HouseStyle, HeadersOpenWithTwoToEightLinesOfComment) {
+  for (const auto& file : all_files()) {
+    if (!file.path.ends_with(".h") && !file.path.ends_with(".cuh")) continue;
+    std::size_t comment = 0;
+    while (comment < file.lines.size() && file.lines[comment].starts_with("//")) ++comment;
+    EXPECT_GE(comment, 2u) << file.path;
+    EXPECT_LE(comment, 8u) << file.path;
+    ASSERT_LT(comment, file.lines.size()) << file.path;
+    EXPECT_EQ(file.lines[comment], "#pragma once") << file.path;
+  }
+}
+
+// Two classes of one name and namespace in two files are one class to the linker, which takes the functions of either.
+TEST(HouseStyle, NoClassIsDefinedTwice) {
+  std::map<std::string, std::string> places;
+  for (const auto& file : source_tree::sources(source_tree::rooms())) {
+    for (const source_tree::Class& found : source_tree::scopes_of(file.lines).classes) {
+      if (found.local) continue;
+      std::string place = file.path + ":" + std::to_string(found.line);
+      auto [first, fresh] = places.emplace(found.name, place);
+      EXPECT_TRUE(fresh) << found.name << ": " << first->second << " and " << place;
+    }
+  }
+  EXPECT_EQ(places.count("reprise::Tape"), 1u);
+}
+
+TEST(HouseStyle, TheCheckSeesClassesWhereTheyAre) {
+  auto found = source_tree::scopes_of({"namespace a::b {", "template <class T>", "class C final : public D {",
+                                       "  enum class E { one };", "};", "template <>", "struct C<int> {", "};",
+                                       "class Later;", "namespace {", "struct F {", "};", "}", "}"})
+                   .classes;
+  std::vector<std::string> names;
+  for (const source_tree::Class& each : found) names.push_back(each.name + (each.local ? " here" : ""));
+  EXPECT_EQ(names, (std::vector<std::string>{"a::b::C", "a::b::C::E", "a::b::F here"}));
+}
+
+// A text is left whole, so that it can be searched for.
+TEST(HouseStyle, LinesFitUnlessTheyAreATextAlone) {
+  for (const auto& file : all_files()) {
+    const source_tree::CodeOnly code(file.lines);
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      if (columns(line) <= kColumns || code.in_literal(i)) continue;
+      std::string text = line.substr(line.find_first_not_of(' '));
+      EXPECT_TRUE(text.starts_with("\"") || text.starts_with("R\"")) << file.path << ":" << i + 1 << ": " << text;
+    }
+  }
+}
+
+TEST(HouseStyle, ErrorTextsBeginWithTheirStage) {
+  static const std::regex kText(R"rx(\bfail\(\s*[\w:]+,\s*"(.))rx");
+  std::size_t seen = 0;
+  for (const auto& file : source_tree::sources(source_tree::rooms())) {
+    std::string text;
+    for (const std::string& line : file.lines) text += line + "\n";
+    for (auto match = std::sregex_iterator(text.begin(), text.end(), kText); match != std::sregex_iterator(); ++match) {
+      ++seen;
+      auto line = 1 + std::count(text.begin(), text.begin() + match->position(), '\n');
+      EXPECT_EQ((*match)[1], "[") << file.path << ":" << line << ": " << match->str();
+    }
+  }
+  EXPECT_GT(seen, 100u) << "the check finds no texts";
+}
+
+}  // namespace
+}  // namespace reprise
