@@ -1,4 +1,4 @@
-// Plans as JSON, "reprise-plan/1". Keys are those of the structs in plan.h, in their order; bytes and nanoseconds are
+// Plans as JSON, "reprise-plan/2". Keys are those of the structs in plan.h, in their order; bytes and nanoseconds are
 // integers, so that a plan that is read and written again is the same bytes.
 #include "recompute/json_place.h"
 #include "recompute/planning/plan.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "reprise-plan/1";
+constexpr const char* kFormat = "reprise-plan/2";
 
 Json segment_json(const PlannedSegment& segment) {
   Json kept = Json::array();
@@ -89,9 +89,11 @@ PlannedClass read_class(const Plan& plan, const JsonPlace& p) {
 }
 
 PlanPrint read_print(const JsonPlace& p) {
-  p.object({"trace", "contracts", "build", "threads"});
-  return {p.at("trace").text(), p.at("contracts").text(), p.at("build").text(),
-          static_cast<int>(p.at("threads").integer(0, 1 << 20))};
+  p.object({"trace", "contracts", "build", "threads", "held", "micro_batches", "optimiser"});
+  return {p.at("trace").text(),    p.at("contracts").text(),
+          p.at("build").text(),    static_cast<int>(p.at("threads").integer(0, 1 << 20)),
+          p.at("held").text(),     p.at("micro_batches").integer(1, 1 << 20),
+          p.at("optimiser").text()};
 }
 
 Plan read_plan(const JsonPlace& p) {
@@ -128,7 +130,10 @@ std::string to_json(const Plan& plan) {
              {{"trace", plan.made_for.trace},
               {"contracts", plan.made_for.contracts},
               {"build", plan.made_for.build},
-              {"threads", plan.made_for.threads}}},
+              {"threads", plan.made_for.threads},
+              {"held", plan.made_for.held},
+              {"micro_batches", plan.made_for.micro_batches},
+              {"optimiser", plan.made_for.optimiser}}},
             {"budget", plan.budget},
             {"predicted_peak", plan.predicted_peak},
             {"binding_row", plan.binding_row},
