@@ -76,6 +76,10 @@ Profile stored_profile(const Config& config, const PlanPrint& print) {
 /// Refuses a plan that is not one of the step of `config`. Errors (user).
 void require_holds(const Config& config, const std::shared_ptr<const Plan>& plan, const std::string& origin) {
   require_made_for(*plan, print_of(config), origin);
+  {
+    DryStep step(config);
+    step.walker().look({}, [&](Tape& tape) { require_fits(*plan, tape.data(), origin); });
+  }
   std::int64_t peak = StepPlanner(config, plan).worst().total_peak;
   if (peak == plan->predicted_peak) return;
   fail(ErrorKind::user,

@@ -1,7 +1,9 @@
 // Plans as JSON, "reprise-plan/2". Keys are those of the structs in plan.h, in their order; bytes and nanoseconds are
 // integers, so that a plan that is read and written again is the same bytes.
+#include <fmt/ranges.h>
+
 #include "recompute/json_place.h"
-#include "recompute/planning/plan.h"
+#include "recompute/planning/plan_rules.h"
 
 namespace reprise {
 
@@ -101,10 +103,14 @@ Plan read_plan(const JsonPlace& p) {
             "lower_bound_ns", "proven", "work", "fallback", "nodes", "segments", "classes"});
   Plan plan;
   plan.method = p.at("method").text();
-  plan.granularity = p.at("granularity").text();
+  if (!allowed_by(plan.method)) {
+    p.at("method").refuse("expected one of {}, got '{}'", fmt::join(plannable_methods(), ", "),
+                          plan.method.substr(0, 60));
+  }
+  plan.granularity = p.at("granularity").one_of({"segment", "node"});
   plan.made_for = read_print(p.at("made_for"));
   plan.budget = amount(p.at("budget"));
-  plan.predicted_peak = amount(p.at("predicted_peak"));
+  plan.predicted_peak = p.at("predicted_peak").integer(1, plan.budget > 0 ? plan.budget : kMost);
   plan.binding_row = p.at("binding_row").text();
   plan.predicted_ns = amount(p.at("predicted_ns"));
   plan.lower_bound_ns = amount(p.at("lower_bound_ns"));
@@ -114,6 +120,8 @@ Plan read_plan(const JsonPlace& p) {
   plan.nodes = static_cast<std::uint32_t>(p.at("nodes").integer(0, kMostNodes));
   plan.segments = p.at("segments").list([&](const JsonPlace& segment) { return read_segment(plan, segment); });
   plan.classes = p.at("classes").list([&](const JsonPlace& state) { return read_class(plan, state); });
+  std::string broken = broken_rule(plan);
+  if (!broken.empty()) p.refuse("{}", broken);
   return plan;
 }
 

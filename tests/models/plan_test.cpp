@@ -241,6 +241,26 @@ TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {
   }
 }
 
+TEST(PlannedTraining, APlanThatWasChangedByHandIsRefusedWithThePlace) {
+  ScratchFolder folder;
+  Config config = tiny_config(kTinyQueue, folder / "none");
+  const Json good = Json::parse(to_json(RunPlanner(config, even_profile(config)).plan("joint", 0).plan.value()));
+  auto expect = [&](const std::string& part, const std::function<void(Json&)>& change) {
+    Json changed = good;
+    change(changed);
+    std::ofstream(folder / "plan.json") << changed.dump();
+    std::string text = refusal_of(folder / "plan.json", folder / "run", {});
+    EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
+  };
+  expect("method: expected one of retain", [](Json& plan) { plan["method"] = "unchecked"; });
+  expect("segments: expected ", [](Json& plan) { plan["segments"].erase(0); });
+  expect("segments[0].id: expected ", [](Json& plan) { plan["segments"][0]["id"] = "other"; });
+  expect("segments[0].kept: expected nodes of its own", [](Json& plan) {
+    plan["segments"][0]["replay"] = true;
+    plan["segments"][0]["kept"] = Json::array({Json::array({plan["nodes"].get<int>() - 1, 0})});
+  });
+}
+
 TEST(PlannedTraining, APlanWhoseStepPeaksElsewhereOrOfAnotherBuildIsRefused) {
   ScratchFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
