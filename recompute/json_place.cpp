@@ -23,7 +23,8 @@ nlohmann::ordered_json parse_document(const std::string& text, const char* who, 
   JsonPlace root(json, who, source);
   if (!root.has("format")) root.refuse("expected a document of format {}, got none", format);
   if (std::string found = root.at("format").text(); found != format) {
-    root.refuse("expected format {}, got '{}'. Write it anew with this build", format, found.substr(0, 60));
+    root.refuse("expected format {}, got '{}', of another build. Write it anew with this build", format,
+                found.substr(0, 60));
   }
   return json;
 }

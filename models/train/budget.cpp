@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "models/train/make_plan.h"
+
 namespace reprise {
 namespace {
 
@@ -28,20 +30,29 @@ std::string hint(const Config& config) {
                    "budget";
 }
 
+/// What the planner says of a fixed method, as of any other: the step that binds, what is live there, and the option
+/// that would have to be allowed. Nothing where options by name make the run another one than the method's only plan.
+std::string planners_answer(const Config& config, std::int64_t budget, std::int64_t peak) {
+  const std::string& method = config.get_string("recompute.method");
+  if (!allowed_by(method) || needs_plan(config) || !config.get_map("recompute.options").empty()) return "";
+  Planner::Answer answer = RunPlanner(config, Profile{}).plan(method, budget);
+  return answer.plan || answer.none.smallest_budget != peak ? "" : answer.none.message;
+}
+
 }  // namespace
 
 void check_budget(const Config& config, StepPlanner& planner) {
   Bytes budget = config.get_bytes("memory.budget");
-  if (!budget) return;
-  const Schedule& schedule = planner.first();
-  if (!schedule.exact) return;
-  const CategoryBytes& at_peak = schedule.peak.at_peak;
-  std::int64_t peak = schedule.peak.total_peak;
+  if (!budget || !planner.first().exact) return;
+  MeterSnapshot worst = planner.worst();
+  std::int64_t peak = worst.total_peak;
   if (peak <= *budget) return;
+  std::string answer = planners_answer(config, *budget, peak);
   throw config.error_at("memory.budget",
-                        "too small for this run: expected at least {} bytes, the peak of the first step, got {} bytes. "
-                        "largest at the peak: {}. {}",
-                        peak, *budget, describe_largest(at_peak), hint(config));
+                        "too small for this run: expected at least {} bytes, the highest peak of its steps, got {} "
+                        "bytes. largest at the peak: {}. {}\n  {}",
+                        peak, *budget, describe_largest(worst.at_peak), hint(config),
+                        answer.empty() ? fmt::format("the smallest feasible budget is {} bytes.", peak) : answer);
 }
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// The budget before the first step: a dry trace says what the step will hold, so that a budget that is too small is
+// The budget before the first step: dry traces say what the steps will hold, so that a budget that is too small is
 // named before anything is made. Called by train(); a step that departs later meets the meter's own cap.
 #pragma once
 
@@ -7,9 +7,10 @@
 
 namespace reprise {
 
-/// Holds the first step of `config`, with the loader's batch slots, against memory.budget. Does nothing without a
-/// budget, or where a region of the step depends on data, since its sizes are then upper bounds. Errors (config) name
-/// the budget, the peak, and what it is made of, in bytes.
+/// Holds the steps of `config` from all host states that its run can reach, with the loader's batch slots, against
+/// memory.budget. Does nothing without a budget, or where a region of the step depends on data, since its sizes are
+/// then upper bounds. Errors (config) name the budget, the peak, what it is made of, in bytes, the smallest feasible
+/// budget and, for a fixed method, what the planner answers: the step that binds and the option that would make it fit.
 void check_budget(const Config& config, StepPlanner& planner);
 
 }  // namespace reprise

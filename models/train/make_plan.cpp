@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "data/text_file.h"
 #include "models/train/measure_profile.h"
+#include "models/train/step_planner.h"
 #include "recompute/contract_json.h"
 #include "recompute/fingerprint.h"
 #include "recompute/planning/plan_text.h"
@@ -45,30 +46,78 @@ PlanPrint print_of(Walker& walker) {
   return print;
 }
 
+/// "parameters 640, data 128".
+std::string bytes_by_category(const CategoryBytes& bytes) {
+  std::string text;
+  for (std::size_t c = 0; c < bytes.size(); ++c) {
+    if (bytes[c] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(static_cast<Category>(c)), bytes[c]);
+  }
+  return text;
+}
+
+/// The profile in recompute.profile.
+Profile stored_profile(const Config& config, const PlanPrint& print) {
+  const std::string& path = config.get_string("recompute.profile");
+  Profile profile = profile_from_json(read_file(config, "recompute.profile"), path);
+  if (profile.machine != processor_name()) {
+    throw config.error_at("recompute.profile", "expected times of this machine ({}), {} has those of '{}'",
+                          processor_name(), path, profile.machine);
+  }
+  auto words = [](const auto& of) {
+    return fmt::format("trace {}, build {}, {} threads, {} micro-batches, optimiser {}", of.trace, of.build, of.threads,
+                       of.micro_batches, of.optimiser);
+  };
+  std::string here = words(print), there = words(profile);
+  if (here == there) return profile;
+  throw config.error_at("recompute.profile", "expected a profile of this step ({}), {} is of {}", here, path, there);
+}
+
+/// Refuses a plan that is not one of the step of `config`. Errors (user).
+void require_holds(const Config& config, const std::shared_ptr<const Plan>& plan, const std::string& origin) {
+  require_made_for(*plan, print_of(config), origin);
+  {
+    DryStep step(config);
+    step.walker().look({}, [&](Tape& tape) { require_fits(*plan, tape.data(), origin); });
+  }
+  std::int64_t peak = StepPlanner(config, plan).worst().total_peak;
+  if (peak == plan->predicted_peak) return;
+  fail(ErrorKind::user,
+       "[plan] expected a plan whose predicted_peak is that of its step, {} bytes; got {} which says {} bytes. Make it "
+       "anew with `reprise plan`.",
+       peak, origin, plan->predicted_peak);
+}
+
+/// The plan in recompute.plan.
+std::shared_ptr<const Plan> stored_plan(const Config& config) {
+  const std::string& path = config.get_string("recompute.plan");
+  std::string text = read_file(config, "recompute.plan");
+  try {
+    auto plan = std::make_shared<const Plan>(plan_from_json(text, path));
+    require_holds(config, plan, path);
+    return plan;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::user) throw;
+    throw config.error_at("recompute.plan", "{}", error.message());
+  }
+}
+
 }  // namespace
 
 PlanPrint print_of(const Config& config) {
   DryStep step(config);
+  std::string held = bytes_by_category(step.memory().meter().snapshot().live);
   Walker walker = step.walker();
-  return print_of(walker);
+  PlanPrint print = print_of(walker);
+  print.held = std::move(held);
+  print.micro_batches = config.get_int("train.accumulate");
+  print.optimiser = config.get_string("train.optimiser");
+  return print;
 }
 
 Profile profile_of(const Config& config, const std::string& method, const PlanNotes& notes) {
   PlanPrint print = print_of(config);
-  if (!config.get_string("recompute.profile").empty()) {
-    const std::string& path = config.get_string("recompute.profile");
-    Profile profile = profile_from_json(read_file(config, "recompute.profile"), path);
-    if (profile.machine != processor_name()) {
-      throw config.error_at("recompute.profile", "expected times of this machine ({}), {} has those of '{}'",
-                            processor_name(), path, profile.machine);
-    }
-    if (profile.trace == print.trace && profile.threads == print.threads && profile.build == print.build)
-      return profile;
-    throw config.error_at(
-        "recompute.profile",
-        "expected a profile of this step (trace {}, build {}, {} threads), {} is of trace {}, build {}, {} threads",
-        print.trace, print.build, print.threads, path, profile.trace, profile.build, profile.threads);
-  }
+  if (!config.get_string("recompute.profile").empty()) return stored_profile(config, print);
   RunPlanner planner(config, Profile{});
   auto least = std::make_shared<const Plan>(planner.least(method));
   std::int64_t budget = budget_of(config);
@@ -81,6 +130,7 @@ Profile profile_of(const Config& config, const std::string& method, const PlanNo
   Profile profile = measure_profile(config, least, planner.planner());
   profile.trace = print.trace;
   profile.build = print.build;
+  profile.optimiser = print.optimiser;
   return profile;
 }
 
@@ -111,12 +161,7 @@ void check_planned_keys(const Config& config) {
 MadePlan make_plan(const Config& config, const PlanNotes& notes) {
   if (!needs_plan(config)) return {};
   check_planned_keys(config);
-  if (!config.get_string("recompute.plan").empty()) {
-    const std::string& path = config.get_string("recompute.plan");
-    auto plan = std::make_shared<Plan>(plan_from_json(read_file(config, "recompute.plan"), path));
-    require_made_for(*plan, print_of(config), path);
-    return {std::move(plan), std::nullopt};
-  }
+  if (!config.get_string("recompute.plan").empty()) return {stored_plan(config), std::nullopt};
   const std::string& method = config.get_string("recompute.method");
   RunPlanner planner(config, profile_of(config, method, notes));
   Planner::Answer answer = planner.plan(method, budget_of(config));
@@ -127,12 +172,14 @@ MadePlan make_plan(const Config& config, const PlanNotes& notes) {
 
 std::shared_ptr<const Plan> read_plan_if_it_fits(const Config& config, const std::filesystem::path& path) {
   try {
-    auto plan = std::make_shared<Plan>(plan_from_json(read_text_file(path, "plan", kLongestPlanFile), path.string()));
+    auto plan =
+        std::make_shared<const Plan>(plan_from_json(read_text_file(path, "plan", kLongestPlanFile), path.string()));
     bool asked = plan->method == config.get_string("recompute.method") &&
                  plan->granularity == config.get_string("recompute.granularity");
     bool named = !config.get_string("recompute.plan").empty();
     if ((!asked || plan->budget != budget_of(config)) && !named) return nullptr;
-    return plan->made_for == print_of(config) ? plan : nullptr;
+    require_holds(config, plan, path.string());
+    return plan;
   } catch (const Error&) {
     return nullptr;
   }

@@ -19,7 +19,7 @@ using PlanNotes = std::function<void(const std::string&)>;
 
 /// Times of the step of `config`: read from recompute.profile where that is set, else measured on real steps under the
 /// plan of least peak of `method`, inside memory.budget. The model's images are noise and its state is its own.
-/// Errors: config (an infeasible budget), user (a profile of another step), memory.
+/// Errors: config (an infeasible budget, a profile of another step), user (no profile), memory.
 Profile profile_of(const Config& config, const std::string& method, const PlanNotes& notes = nullptr);
 
 /// Plans for one configuration, by method and budget. Keeps the dry step that it walks.
@@ -54,10 +54,11 @@ struct MadePlan {
 };
 
 /// The plan that a run under `config` needs: none for a fixed method, that of recompute.plan, or a new one.
-/// Errors (config): the budget is infeasible (the message says the smallest feasible budget), a plan for another step.
+/// Errors (config): the budget is infeasible (the message says the smallest feasible budget); recompute.plan names no
+/// plan, or one for another step, or one whose step would not peak where it says.
 MadePlan make_plan(const Config& config, const PlanNotes& notes = nullptr);
 
-/// The plan in `path`, if it is one of this step, method and budget; else null.
+/// The plan in `path`, if make_plan() would take it and it is one of this method and budget; else null.
 std::shared_ptr<const Plan> read_plan_if_it_fits(const Config& config, const std::filesystem::path& path);
 
 }  // namespace reprise

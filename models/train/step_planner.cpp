@@ -1,7 +1,5 @@
 #include "models/train/step_planner.h"
 
-#include <algorithm>
-
 namespace reprise {
 
 namespace {
@@ -11,23 +9,23 @@ constexpr std::size_t kMostSchedules = 256;  // a trace takes milliseconds, so t
 StepPlanner::StepPlanner(const Config& config, std::shared_ptr<const Plan> plan)
     : step_(config, plan), plan_(std::move(plan)) {}
 
-const Schedule& StepPlanner::schedule(const std::vector<std::int64_t>& host_state) {
+const Schedule& StepPlanner::made(const std::vector<std::int64_t>& host_state) {
   auto at = schedules_.find(host_state);
   if (at != schedules_.end()) return at->second;
   if (schedules_.size() >= kMostSchedules) schedules_.clear();
   step_.begin_in(host_state);
   std::vector<NodeChoice> choices;
   if (plan_) choices = plan_->assignment().choices;
-  Schedule made = make_schedule(
+  Schedule schedule = make_schedule(
       step_.tape(), [&] { return step_.forward().loss; }, std::move(choices));
-  highest_peak_ = std::max(highest_peak_, made.peak.total_peak);
-  return schedules_.emplace(host_state, std::move(made)).first->second;
+  return schedules_.emplace(host_state, std::move(schedule)).first->second;
 }
 
-std::int64_t StepPlanner::worst_peak(const std::vector<std::int64_t>& host_state) {
-  std::int64_t worst = 0;
-  for (const std::vector<std::int64_t>& state : step_.reachable(host_state)) {
-    worst = std::max(worst, schedule(state).peak.total_peak);
+MeterSnapshot StepPlanner::worst() {
+  MeterSnapshot worst;
+  for (const std::vector<std::int64_t>& state : step_.reachable(step_.first_state())) {
+    const MeterSnapshot& peak = made(state).peak;
+    if (peak.total_peak > worst.total_peak) worst = peak;
   }
   return worst;
 }

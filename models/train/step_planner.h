@@ -2,6 +2,7 @@
 // checked step follows one; a host state that moves the regions of a step (a ring's pointer) has a schedule of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,15 +19,21 @@ class StepPlanner {
 
   /// The schedule of a micro-batch that finds the model's host state (TrainableModel::host_state) as given. Valid until
   /// the next call. Its peak is that of the whole step.
-  const Schedule& schedule(const std::vector<std::int64_t>& host_state);
+  const Schedule& schedule(const std::vector<std::int64_t>& host_state) {
+    const Schedule& schedule = made(host_state);
+    highest_peak_ = std::max(highest_peak_, schedule.peak.total_peak);
+    return schedule;
+  }
   /// The same for the host state of a run that begins.
   const Schedule& first() { return schedule(step_.first_state()); }
-  /// The highest peak over all host states that a run from `host_state` on can reach.
-  std::int64_t worst_peak(const std::vector<std::int64_t>& host_state);
-  /// The highest peak of the schedules that were asked for.
+  /// The step of the highest peak among all host states that a run can reach.
+  MeterSnapshot worst();
+  /// The highest peak of the schedules that were asked for by their host state.
   std::int64_t highest_peak() const { return highest_peak_; }
 
  private:
+  const Schedule& made(const std::vector<std::int64_t>& host_state);
+
   DryStep step_;
   std::shared_ptr<const Plan> plan_;
   std::map<std::vector<std::int64_t>, Schedule> schedules_;

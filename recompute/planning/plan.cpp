@@ -34,6 +34,9 @@ void require_made_for(const Plan& plan, const PlanPrint& here, const std::string
   compare("trace", plan.made_for.trace, here.trace);
   compare("contracts", plan.made_for.contracts, here.contracts);
   compare("threads", std::to_string(plan.made_for.threads), std::to_string(here.threads));
+  compare("micro-batches", std::to_string(plan.made_for.micro_batches), std::to_string(here.micro_batches));
+  compare("optimiser", plan.made_for.optimiser, here.optimiser);
+  compare("bytes held before the step:", plan.made_for.held, here.held);
   if (differs.empty()) return;
   fail(ErrorKind::user,
        "[plan] expected a plan for this step, got {} which was made for {}. Make it anew with `reprise plan`.", origin,

@@ -11,12 +11,16 @@
 
 namespace reprise {
 
-/// What a plan was made for: it is refused where any of these differs.
+/// What a plan was made for: it is refused where any of these differs. The first three are of a micro-batch, the last
+/// three of the whole step, whose peak is what a plan promises.
 struct PlanPrint {
   std::string trace;      // nodes, kernels, shapes
   std::string contracts;  // what replays need
   std::string build;      // version and contracts of all ops
   int threads = 0;
+  std::string held{};  // bytes live before the step, by category: "parameters 640, data 128"
+  std::int64_t micro_batches = 1;
+  std::string optimiser{};  // its name
   friend bool operator==(const PlanPrint&, const PlanPrint&) = default;
 };
 
@@ -66,10 +70,14 @@ struct Plan {
 
 /// The same bytes for the same plan. Ends in a line end.
 std::string to_json(const Plan& plan);
-/// Errors (user): no plan; names `origin`, what was expected and found.
+/// Errors (user): no plan, or one that no planner makes, such as a run of one segment or a retained segment under a
+/// method that replays all; names `origin`, the place, what was expected and found.
 Plan plan_from_json(const std::string& text, const std::string& origin);
 
 /// Errors (user): the plan was made for another step; says what differs.
 void require_made_for(const Plan& plan, const PlanPrint& here, const std::string& origin);
+
+/// Errors (user): nodes, segments, runs, kept results or classes are not those of the step that was recorded as `step`.
+void require_fits(const Plan& plan, const TapeData& step, const std::string& origin);
 
 }  // namespace reprise

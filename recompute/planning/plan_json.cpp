@@ -1,7 +1,9 @@
-// Plans as JSON, "reprise-plan/1". Keys are those of the structs in plan.h, in their order; bytes and nanoseconds are
+// Plans as JSON, "reprise-plan/2". Keys are those of the structs in plan.h, in their order; bytes and nanoseconds are
 // integers, so that a plan that is read and written again is the same bytes.
+#include <fmt/ranges.h>
+
 #include "recompute/json_place.h"
-#include "recompute/planning/plan.h"
+#include "recompute/planning/plan_rules.h"
 
 namespace reprise {
 
@@ -9,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "reprise-plan/1";
+constexpr const char* kFormat = "reprise-plan/2";
 
 Json segment_json(const PlannedSegment& segment) {
   Json kept = Json::array();
@@ -89,9 +91,11 @@ PlannedClass read_class(const Plan& plan, const JsonPlace& p) {
 }
 
 PlanPrint read_print(const JsonPlace& p) {
-  p.object({"trace", "contracts", "build", "threads"});
-  return {p.at("trace").text(), p.at("contracts").text(), p.at("build").text(),
-          static_cast<int>(p.at("threads").integer(0, 1 << 20))};
+  p.object({"trace", "contracts", "build", "threads", "held", "micro_batches", "optimiser"});
+  return {p.at("trace").text(),    p.at("contracts").text(),
+          p.at("build").text(),    static_cast<int>(p.at("threads").integer(0, 1 << 20)),
+          p.at("held").text(),     p.at("micro_batches").integer(1, 1 << 20),
+          p.at("optimiser").text()};
 }
 
 Plan read_plan(const JsonPlace& p) {
@@ -99,10 +103,14 @@ Plan read_plan(const JsonPlace& p) {
             "lower_bound_ns", "proven", "work", "fallback", "nodes", "segments", "classes"});
   Plan plan;
   plan.method = p.at("method").text();
-  plan.granularity = p.at("granularity").text();
+  if (!allowed_by(plan.method)) {
+    p.at("method").refuse("expected one of {}, got '{}'", fmt::join(plannable_methods(), ", "),
+                          plan.method.substr(0, 60));
+  }
+  plan.granularity = p.at("granularity").one_of({"segment", "node"});
   plan.made_for = read_print(p.at("made_for"));
   plan.budget = amount(p.at("budget"));
-  plan.predicted_peak = amount(p.at("predicted_peak"));
+  plan.predicted_peak = p.at("predicted_peak").integer(1, plan.budget > 0 ? plan.budget : kMost);
   plan.binding_row = p.at("binding_row").text();
   plan.predicted_ns = amount(p.at("predicted_ns"));
   plan.lower_bound_ns = amount(p.at("lower_bound_ns"));
@@ -112,6 +120,8 @@ Plan read_plan(const JsonPlace& p) {
   plan.nodes = static_cast<std::uint32_t>(p.at("nodes").integer(0, kMostNodes));
   plan.segments = p.at("segments").list([&](const JsonPlace& segment) { return read_segment(plan, segment); });
   plan.classes = p.at("classes").list([&](const JsonPlace& state) { return read_class(plan, state); });
+  std::string broken = broken_rule(plan);
+  if (!broken.empty()) p.refuse("{}", broken);
   return plan;
 }
 
@@ -128,7 +138,10 @@ std::string to_json(const Plan& plan) {
              {{"trace", plan.made_for.trace},
               {"contracts", plan.made_for.contracts},
               {"build", plan.made_for.build},
-              {"threads", plan.made_for.threads}}},
+              {"threads", plan.made_for.threads},
+              {"held", plan.made_for.held},
+              {"micro_batches", plan.made_for.micro_batches},
+              {"optimiser", plan.made_for.optimiser}}},
             {"budget", plan.budget},
             {"predicted_peak", plan.predicted_peak},
             {"binding_row", plan.binding_row},

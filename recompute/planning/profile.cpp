@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "reprise-profile/1";
+constexpr const char* kFormat = "reprise-profile/2";
 
 Json move_json(const MoveCost& cost) {
   return {{"fixed_ns", cost.fixed_ns}, {"ns_per_byte", cost.ns_per_byte}, {"ns_per_run", cost.ns_per_run}};
@@ -42,6 +42,7 @@ std::string to_json(const Profile& profile) {
             {"build", profile.build},
             {"threads", profile.threads},
             {"trace", profile.trace},
+            {"optimiser", profile.optimiser},
             {"micro_batches", profile.micro_batches},
             {"step_ns", profile.step_ns},
             {"spread", profile.spread},
@@ -60,14 +61,16 @@ std::string to_json(const Profile& profile) {
 Profile profile_from_json(const std::string& text, const std::string& origin) {
   Json json = parse_document(text, "profile", origin, kFormat, "reprise plan --profile-out");
   JsonPlace p(json, "profile", origin);
-  p.object({"format", "machine", "isa", "build", "threads", "trace", "micro_batches", "step_ns", "spread", "rest_ns",
-            "replayed_ns", "moved_ns", "copy", "gather", "exchange", "forward_ns", "replay_ns", "backward_ns"});
+  p.object({"format", "machine", "isa", "build", "threads", "trace", "optimiser", "micro_batches", "step_ns", "spread",
+            "rest_ns", "replayed_ns", "moved_ns", "copy", "gather", "exchange", "forward_ns", "replay_ns",
+            "backward_ns"});
   Profile profile;
   profile.machine = p.at("machine").text();
   profile.isa = p.at("isa").text();
   profile.build = p.at("build").text();
   profile.threads = static_cast<int>(p.at("threads").integer(0, 1 << 20));
   profile.trace = p.at("trace").text();
+  profile.optimiser = p.at("optimiser").text();
   profile.micro_batches = p.at("micro_batches").integer(1, 1 << 20);
   profile.step_ns = p.at("step_ns").integer(0, kMostStepNs);
   profile.spread = p.at("spread").real(0, 1e18);

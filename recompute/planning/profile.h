@@ -24,7 +24,8 @@ struct Profile {
   // Where it was measured: a plan from another place is no plan for this one.
   std::string machine, isa, build;
   int threads = 0;
-  std::string trace;  // fingerprint of the step's nodes
+  std::string trace;      // fingerprint of the step's nodes
+  std::string optimiser;  // its name: the rest of a step is its work
 
   std::vector<std::int64_t> forward_ns;   // per node of a micro-batch
   std::vector<std::int64_t> replay_ns;    // per node; negative: was not replayed, and its forward time stands for it

@@ -9,6 +9,7 @@
 #include "models/run/run_folder.h"
 #include "models/train/method.h"
 #include "models/train/session.h"
+#include "models/train/step_planner.h"
 #include "models/train/trace_step.h"
 #include "recompute/contract_json.h"
 #include "recompute/planning/plan_text.h"
@@ -139,6 +140,36 @@ TEST(MemoryModels, ThePeakIsPredictedWhereRecordsAreManyAndSmall) {
       EXPECT_EQ(summary["memory"]["peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak) << method << " " << i;
     }
   }
+}
+
+/// A span that does not divide the ring: where it comes round, a write is two runs of rows and its records are larger.
+TEST(MemoryModels, ABudgetThatOnlyTheFirstStepFitsIsRefusedBeforeAnythingRuns) {
+  const Kind& ring = kKinds[3];
+  ASSERT_EQ(std::string(ring.name), "slot_cache");
+  auto with = [&](const std::string& method, std::int64_t budget) {
+    Overrides all = {"model.span=5", "train.epochs=8", "recompute.method=" + method};
+    if (budget > 0) all.push_back("memory.budget=" + std::to_string(budget));
+    return all;
+  };
+  ScratchFolder folder;
+  Config config = config_of(ring, with("region", 0));
+  StepPlanner planner(config);
+  std::int64_t first = planner.first().peak.total_peak, worst = planner.worst().total_peak;
+  ASSERT_LT(first, worst);
+  EXPECT_EQ(run_tiny(text_of(ring).c_str(), folder / "fits", with("region", worst)).summary["memory"]["peak_bytes"],
+            worst);
+  auto refusal = [&](const std::string& method, std::int64_t budget) {
+    ErrorKind kind = ErrorKind::internal;
+    std::string text = error_of([&] { run_tiny(text_of(ring).c_str(), folder / "run", with(method, budget)); }, &kind);
+    EXPECT_EQ(kind, ErrorKind::config) << text;
+    EXPECT_FALSE(fs::exists(folder / "run")) << text;
+    return text;
+  };
+  std::string text = refusal("region", worst - 1);
+  EXPECT_TRUE(contains(text, fmt::format("the smallest feasible budget is {} bytes", worst))) << text;
+  EXPECT_TRUE(contains(text, "The step that binds: ")) << text;
+  text = refusal("whole", worst);
+  EXPECT_TRUE(contains(text, "It would fit with region allowed")) << text;
 }
 
 TEST(MemoryModels, ADryTraceKnowsTheRowsThatAreFixed) {

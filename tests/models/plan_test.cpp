@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/machine.h"
+#include "models/run/run_folder.h"
 #include "recompute/planning/plan_text.h"
 #include "tests/models/tiny_run.h"
 
@@ -31,6 +32,7 @@ Profile even_profile(const Config& config) {
   profile.trace = print.trace;
   profile.build = print.build;
   profile.threads = print.threads;
+  profile.optimiser = print.optimiser;
   return profile;
 }
 
@@ -191,16 +193,91 @@ TEST(PlannedTraining, AProfileOfAnotherMachineIsRefused) {
   EXPECT_TRUE(contains(text, "another processor")) << text;
 }
 
+TEST(PlannedTraining, AProfileOfAnotherStepIsRefusedWithWhatDiffers) {
+  ScratchFolder folder;
+  Config config = tiny_config(kTinyQueue, folder / "none");
+  std::ofstream(folder / "profile.json") << to_json(even_profile(config));
+  const std::pair<const char*, const char*> others[] = {{"train.accumulate=3", "3 micro-batches"},
+                                                        {"train.optimiser=adamw", "optimiser adamw"}};
+  for (auto [key, part] : others) {
+    Config planned =
+        tiny_config(kTinyQueue, folder / "run",
+                    {"recompute.method=joint", key, "recompute.profile=" + (folder / "profile.json").string()});
+    ErrorKind kind = ErrorKind::internal;
+    std::string text = error_of([&] { make_plan(planned); }, &kind);
+    EXPECT_EQ(kind, ErrorKind::config) << text;
+    EXPECT_TRUE(contains(text, "expected a profile of this step") && contains(text, part)) << text;
+  }
+}
+
+/// The refusal of a run of kTinyQueue that goes by the plan in `file`.
+std::string refusal_of(const fs::path& file, const fs::path& run, Overrides overrides) {
+  overrides.push_back("recompute.plan=" + file.string());
+  Config config = tiny_config(kTinyQueue, run, overrides);
+  ErrorKind kind = ErrorKind::internal;
+  std::string text = error_of([&] { train(config, {.resume = {}, .progress = ProgressMode::quiet}); }, &kind);
+  EXPECT_EQ(kind, ErrorKind::config) << text;
+  EXPECT_TRUE(contains(text, "recompute.plan") && contains(text, file.string())) << text;
+  EXPECT_FALSE(fs::exists(run)) << text;
+  return text;
+}
+
 TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {
   ScratchFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
-  std::ofstream(folder / "plan.json") << to_json(RunPlanner(config, even_profile(config)).least("joint"));
-  Config other =
-      tiny_config(kTinyQueue, folder / "run", {"model.losses=2", "recompute.plan=" + (folder / "plan.json").string()});
-  ErrorKind kind = ErrorKind::internal;
-  std::string text = error_of([&] { train(other, {.resume = {}, .progress = ProgressMode::quiet}); }, &kind);
-  EXPECT_EQ(kind, ErrorKind::user);
-  EXPECT_TRUE(contains(text, "trace")) << text;
+  fs::path file = folder / "plan.json";
+  std::ofstream(file) << to_json(RunPlanner(config, even_profile(config)).least("joint"));
+  struct Other {
+    const char* key;
+    std::vector<std::string> says;
+  };
+  for (const Other& other : std::vector<Other>{{"model.losses=2", {"trace "}},
+                                               {"train.optimiser=adamw", {"optimiser sgd (here adamw)"}},
+                                               {"train.momentum=0", {"bytes held before the step: "}},
+                                               {"data.prefetch=5", {"bytes held before the step: ", "data "}},
+                                               {"train.accumulate=3", {"micro-batches 1 (here 3)"}}}) {
+    std::string text = refusal_of(file, folder / "run", {other.key});
+    for (const std::string& part : other.says) EXPECT_TRUE(contains(text, part)) << other.key << "\n" << text;
+  }
+}
+
+TEST(PlannedTraining, APlanThatWasChangedByHandIsRefusedWithThePlace) {
+  ScratchFolder folder;
+  Config config = tiny_config(kTinyQueue, folder / "none");
+  const Json good = Json::parse(to_json(RunPlanner(config, even_profile(config)).plan("joint", 0).plan.value()));
+  auto expect = [&](const std::string& part, const std::function<void(Json&)>& change) {
+    Json changed = good;
+    change(changed);
+    std::ofstream(folder / "plan.json") << changed.dump();
+    std::string text = refusal_of(folder / "plan.json", folder / "run", {});
+    EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
+  };
+  expect("method: expected one of retain", [](Json& plan) { plan["method"] = "unchecked"; });
+  expect("segments: expected ", [](Json& plan) { plan["segments"].erase(0); });
+  expect("segments[0].id: expected ", [](Json& plan) { plan["segments"][0]["id"] = "other"; });
+  expect("segments[0].kept: expected nodes of its own", [](Json& plan) {
+    plan["segments"][0]["replay"] = true;
+    plan["segments"][0]["kept"] = Json::array({Json::array({plan["nodes"].get<int>() - 1, 0})});
+  });
+}
+
+TEST(PlannedTraining, APlanWhoseStepPeaksElsewhereOrOfAnotherBuildIsRefused) {
+  ScratchFolder folder;
+  Config config = tiny_config(kTinyQueue, folder / "none");
+  Plan plan = RunPlanner(config, even_profile(config)).least("joint");
+  std::int64_t peak = plan.predicted_peak;
+  plan.predicted_peak -= 64;
+  std::ofstream(folder / "low.json") << to_json(plan);
+  std::string text = refusal_of(folder / "low.json", folder / "run", {});
+  EXPECT_TRUE(contains(text, fmt::format("that of its step, {} bytes", peak))) << text;
+  EXPECT_TRUE(contains(text, fmt::format("says {} bytes", peak - 64))) << text;
+
+  Json old = Json::parse(to_json(plan));
+  old["format"] = "reprise-plan/1";
+  for (const char* key : {"held", "micro_batches", "optimiser"}) old["made_for"].erase(key);
+  std::ofstream(folder / "old.json") << old.dump();
+  text = refusal_of(folder / "old.json", folder / "run", {});
+  EXPECT_TRUE(contains(text, "got 'reprise-plan/1', of another build")) << text;
 }
 
 }  // namespace

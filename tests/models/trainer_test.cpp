@@ -145,8 +145,10 @@ TEST(Trainer, ABudgetTooSmallForTheFirstStepIsNamedBeforeAFolderIsMade) {
       std::string text = error_of([&] { run_tiny(kTinyQueue, folder / "run", with_budget(less)); }, &kind);
       EXPECT_EQ(kind, ErrorKind::config) << text;
       EXPECT_TRUE(contains(
-          text, fmt::format("expected at least {} bytes, the peak of the first step, got {} bytes", peak, less)))
+          text, fmt::format("expected at least {} bytes, the highest peak of its steps, got {} bytes", peak, less)))
           << text;
+      EXPECT_TRUE(contains(text, fmt::format("the smallest feasible budget is {} bytes", peak))) << text;
+      EXPECT_TRUE(contains(text, "The step that binds: ") && contains(text, "Live there: ")) << text;
       EXPECT_TRUE(contains(text, "largest at the peak: ") && contains(text, "activations ")) << text;
       EXPECT_TRUE(contains(text, "smaller train.batch")) << text;
       EXPECT_EQ(contains(text, "recompute.method="), variant.empty() || variant[0] == "model.losses=2") << text;

@@ -56,6 +56,92 @@ INSTANTIATE_TEST_SUITE_P(Bench, EveryBench,
                          ::testing::Values("ops", "step", "replay", "optim", "loader", "startup", "planner"),
                          [](const auto& info) { return std::string(info.param); });
 
+/// What the bench says of one public instance with `text` in it.
+Outcome bench_instance(const std::string& name, const std::string& text, const std::string& published = "") {
+  TemporaryFolder folder;
+  std::filesystem::path file = folder.file(name);
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << text;
+  if (!published.empty()) std::ofstream(file.parent_path() / "published_solutions.json") << published;
+  EXPECT_EQ(testing::run_shell("gzip -f '" + file.string() + "'").code, 0);
+  return reprise_bench("planner --instances '" + folder.path() + "'");
+}
+
+Json good_trace() {
+  return Json::parse(R"({"model": "toy", "storage_bytes": [100, 100, 100], "ops": [
+    {"op": "constant", "t_ns": 0, "bwd": false, "read": [], "write": [], "alloc": [0], "free": []},
+    {"op": "a", "t_ns": 10, "bwd": false, "read": [[0, 0]], "write": [], "alloc": [1], "free": []},
+    {"op": "#BACKWARD", "t_ns": 0, "bwd": true, "read": [], "write": [], "alloc": [], "free": []},
+    {"op": "b", "t_ns": 10, "bwd": true, "read": [[1, 0]], "write": [], "alloc": [2], "free": [1, 2]}]})");
+}
+
+Json good_graph() {
+  return Json::parse(R"({"mode": "toy", "nodes": [
+    {"kind": "FwdNode", "mem": 100, "args": [], "workspace_compute": [1.0]},
+    {"kind": "FwdNode", "mem": 100, "args": [[0]], "workspace_compute": [-1000.0, 1.0]},
+    {"kind": "BwdNode", "mem": 50, "args": [[1], [0]], "workspace_compute": [1.0]}]})");
+}
+
+void expect_refused(const Outcome& outcome, const std::string& part) {
+  EXPECT_EQ(outcome.code, 2) << part << "\n" << outcome.text;
+  EXPECT_NE(outcome.text.find(part), std::string::npos) << part << "\n" << outcome.text;
+}
+
+struct Change {
+  const char* pointer;
+  const char* value;
+  const char* says;
+};
+
+TEST(Bench, MalformedTracesAreRefusedWithTheirPlace) {
+  const std::string name = "dtr/x.ops.json";
+  EXPECT_EQ(bench_instance(name, good_trace().dump()).code, 0);
+  for (const Change& change : std::vector<Change>{
+           {"/ops/1/read/0/0", "999999", "x.ops.json.gz, ops[1].read[0][0]: expected a whole number from 0 to 2"},
+           {"/ops/1/read/0/0", "-5", "ops[1].read[0][0]: "},
+           {"/ops/1/read/0/0", "1099511627777", "ops[1].read[0][0]: "},
+           {"/ops/1/read/0", "[1]", "ops[1].read[0]: expected a storage and its version, got 1 items"},
+           {"/ops/1/read", "{}", "ops[1].read: expected a list"},
+           {"/ops/1/write/0", "[777777, 1]", "ops[1].write[0][0]: "},
+           {"/ops/1/alloc/0", "50000000", "ops[1].alloc[0]: "},
+           {"/ops/3/free/0", "3", "ops[3].free[0]: "},
+           {"/ops/1/t_ns", "-5", "ops[1].t_ns: "},
+           {"/storage_bytes/1", "1.5", "storage_bytes[1]: expected a whole number"},
+           {"/storage_bytes/1", "-5", "storage_bytes[1]: "},
+           {"/ops/0/read/0", "[2, 0]", "ops[0]: expected storage 2 to be made once, before it is used"},
+           {"/ops/3/alloc/0", "1",
+            "ops[3]: expected storage 1 to be made once, before it is used; it is made again"}}) {
+    Json json = good_trace();
+    json[Json::json_pointer(change.pointer)] = Json::parse(change.value);
+    expect_refused(bench_instance(name, json.dump()), change.says);
+  }
+}
+
+TEST(Bench, MalformedGraphsAndPublishedPlansAreRefusedWithTheirPlace) {
+  const std::string name = "monet/x.json";
+  const char* plans = R"([{"instance": "x", "budget_gb": 1, "runtime_expected": 300, "solve_time": -1}])";
+  EXPECT_EQ(bench_instance(name, good_graph().dump(), plans).code, 0);
+  for (const Change& change : std::vector<Change>{
+           {"/nodes/1/args/0/0", "100000", "x.json.gz, nodes[1].args[0][0]: "},
+           {"/nodes/1/args/0/0", "-1", "nodes[1].args[0][0]: "},
+           {"/nodes/1/args/0/0", "1", "nodes[1].args[0][0]: "},
+           {"/nodes/0/args/0", "[0]", "nodes[0].args[0][0]: expected nothing"},
+           {"/nodes/1/mem", "-10", "nodes[1].mem: "},
+           {"/nodes/1/workspace_compute", "[1e300]", "nodes[1].workspace_compute[0]: "},
+           {"/nodes/1/workspace_compute", "{\"a\": 1}", "nodes[1].workspace_compute: expected a list"}}) {
+    Json json = good_graph();
+    json[Json::json_pointer(change.pointer)] = Json::parse(change.value);
+    expect_refused(bench_instance(name, json.dump()), change.says);
+  }
+  for (auto [text, says] : std::vector<std::pair<const char*, const char*>>{
+           {"{{{", "expected JSON in "},
+           {"{\"a\": 1}", "expected a list"},
+           {R"([{"instance": "x"}])", "[0]: expected the key 'budget_gb'"},
+           {R"([{"instance": "x", "budget_gb": null}])", "[0].budget_gb: expected a number"}}) {
+    expect_refused(bench_instance(name, good_graph().dump(), text), says);
+  }
+}
+
 TEST(Bench, ReplayingBlocksShowsInTheLivePeak) {
   TemporaryFolder folder;
   Outcome outcome = reprise_bench("step --quick --batch 16 --json '" + folder.file("out.json") + "'");

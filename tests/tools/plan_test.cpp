@@ -129,7 +129,7 @@ TEST_F(PlanVerb, MistakesAreNamedBeforeAnythingIsMeasured) {
                             {"memory.budget=0", 2, "expected room"},
                             {"recompute.plan=x.json", 2, "expected no stored plan"},
                             {"'recompute.options={head: retain}'", 2, "expected no options"},
-                            {"recompute.profile=" + path("no.json"), 2, "reprise-profile/1"},
+                            {"recompute.profile=" + path("no.json"), 2, "reprise-profile/2"},
                             {"recompute.profile=/nonexistent.json", 2, "cannot open /nonexistent.json"},
                             {"--frontier", 2, "-o DIR"},
                             {"--frontier --all -o x", 2, "got both"},

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "data/archive.h"
+#include "recompute/json_place.h"
 #include "recompute/solver/solve.h"
 #include "tools/bench/planner_traces.h"
 
@@ -103,11 +104,19 @@ std::string took(double seconds) {
   return seconds > 0 ? fmt::format(" took {:.0f} s", seconds) : std::string(": no time");
 }
 
-void add_graph(const Trace& trace, const std::string& key, const Json& published, Report& report) {
+struct PublishedPlan {
+  std::string instance;
+  double gigabytes = 0;
+  double time = 0;           // in 10 us
+  double solve_seconds = 0;  // not above 0: not told
+};
+
+void add_graph(const Trace& trace, const std::string& key, const std::vector<PublishedPlan>& published,
+               Report& report) {
   Cuts cuts = cuts_of(trace);
-  std::map<double, const Json*> plans;
-  for (const Json& plan : published) {
-    if (plan.at("instance") == key) plans[plan.at("budget_gb").get<double>()] = &plan;
+  std::map<double, const PublishedPlan*> plans;
+  for (const PublishedPlan& plan : published) {
+    if (plan.instance == key) plans[plan.gigabytes] = &plan;
   }
   for (const auto& [gigabytes, plan] : plans) {
     Solution best;
@@ -130,19 +139,24 @@ void add_graph(const Trace& trace, const std::string& key, const Json& published
     row.ours.add(best.feasible ? over(best.time_ns, cuts.instances[0].base_time_ns) : std::nan(""));
     // Theirs counts in 10 us. What it starts from is the sum over the graph: a published start holds its own recompute.
     double base = static_cast<double>(cuts.instances[0].base_time_ns) / 1e4;
-    row.peer.add(100 * (plan->at("runtime_expected").get<double>() / base - 1));
+    row.peer.add(100 * (plan->time / base - 1));
     row.note = best.feasible ? fmt::format("{} segments, {}", segments, certificate(best)) : std::string("no plan");
     row.note += fmt::format(" in {:.2f} s; no recompute {:.2f}, least {:.2f} GiB; theirs{}", wall_seconds() - start,
                             static_cast<double>(cuts.peak) / kGibibyte, static_cast<double>(cuts.smallest) / kGibibyte,
-                            took(plan->at("solve_time").get<double>()));
+                            took(plan->solve_seconds));
     report.add(std::move(row));
   }
 }
 
-Json published_plans(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return Json::array();
+std::vector<PublishedPlan> published_plans(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return {};
   std::vector<std::uint8_t> bytes = read_bytes(file, 64'000'000);
-  return Json::parse(bytes.begin(), bytes.end());
+  Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (json.is_discarded()) fail(ErrorKind::user, "[bench] expected JSON in {}, got something else.", file.string());
+  return JsonPlace(json, "bench", file.string()).list([](const JsonPlace& plan) {
+    return PublishedPlan{plan.at("instance").text(), plan.at("budget_gb").real(0, 1e6),
+                         plan.at("runtime_expected").real(0, 1e15), plan.at("solve_time").real(-1, 1e9)};
+  });
 }
 
 }  // namespace
@@ -167,7 +181,7 @@ Report bench_public_instances(const BenchOptions& options) {
       report.remark(fmt::format("{} is left out: its trace does not say where the backward begins.", trace.name));
     }
   }
-  Json published = published_plans(folder / "monet" / "published_solutions.json");
+  std::vector<PublishedPlan> published = published_plans(folder / "monet" / "published_solutions.json");
   for (const auto& file : graphs) {
     std::string key = file.filename().string();
     key.resize(key.size() - std::string(".json.gz").size());

@@ -33,9 +33,9 @@ struct Trace {
   bool marked = false;  // says itself where its backward begins
 };
 
-/// Errors (user): not such a file.
-Trace read_dtr_trace(const std::filesystem::path& file);
-Trace read_monet_graph(const std::filesystem::path& file);
+/// Errors (user): not such a file; an index, a size or a time in it that cannot be, with its place.
+Trace read_dtr_trace(const std::filesystem::path& path);
+Trace read_monet_graph(const std::filesystem::path& path);
 
 /// The trace with its forward in at most `segments` segments. Errors (user): it has no backward.
 solver::Instance instance_of(const Trace& trace, int segments);

@@ -18,8 +18,11 @@ Plan small_plan() {
   plan.method = "joint";
   plan.granularity = "node";
   plan.made_for = {"t", "c", "b", 2};
+  plan.predicted_peak = 64;
   plan.nodes = 10;
-  plan.segments = {{.id = "a", .option = "replay, 1 kept", .replay = true, .run = 1, .kept = {{3, 0}}}};
+  plan.segments = {{.id = "a", .option = "replay, 1 kept", .replay = true, .kept = {{3, 0}}},
+                   {.id = "b", .option = "replay in a run", .replay = true, .run = 1},
+                   {.id = "c", .option = "replay, ends a run", .replay = true, .run = 1, .run_ends = true}};
   plan.classes = {{.storage = "queue", .node = 9, .update = 1, .readers = {"a"}}};
   return plan;
 }
@@ -77,6 +80,52 @@ TEST(PlanJson, ChangedValuesAreRefusedWithTheirPlace) {
   expect("/segments/0/kept/0", Json::array({1}), "segments[0].kept[0]: expected a node and a result");
   expect("/classes/0/update", -1, "classes[0].update: ");
   expect("/classes/0/more", 1, "classes[0]: unknown key 'more'");
+}
+
+TEST(PlanJson, WhatNoPlannerMakesIsRefusedWithItsPlace) {
+  const std::string good = to_json(small_plan());
+  auto expect = [&](const char* pointer, const Json& value, const std::string& part) {
+    expect_refused(good, pointer, value, part, plan_from_json);
+  };
+  for (const char* method : {"unchecked", "best", ""})
+    expect("/method", method, "method: expected one of retain, whole, region, ");
+  expect("/granularity", "half", "granularity: expected one of segment, node");
+  expect("/predicted_peak", 0, "predicted_peak: expected a whole number from 1");
+  expect("/budget", 32, "predicted_peak: expected a whole number from 1 to 32");
+  expect("/method", "retain", "segments[0].replay: expected what retain allows, got true");
+  expect("/method", "whole+region", "segments[0].kept: expected none of a segment that is replayed whole, got 1");
+  expect("/granularity", "segment", "segments[0].kept: expected none of a segment that is replayed whole");
+  expect("/segments/0/replay", false, "segments[0].kept: expected none of a segment that is retained");
+  expect("/segments/1/id", "(no nodes)", "segments[1].id: expected a retained segment, since it has no nodes");
+  Json again = Json::parse(good)["classes"][0];
+  again["state"] = "region";
+  expect("/classes/1", again, "classes[1].update: expected each write once, got update 1 of node 9 again");
+  expect("/method", "retain+region", "classes[0].state: expected what retain+region allows, got whole");
+  Json bare = Json::parse(good);
+  bare["classes"] = Json::array();
+  expect_refused(bare.dump(), "/method", "retain+region", "fallback: expected what retain+region allows",
+                 plan_from_json);
+}
+
+TEST(PlanJson, RunsThatAreNoneAreRefusedWithTheirPlace) {
+  const std::string good = to_json(small_plan());
+  auto expect = [&](const char* pointer, const Json& value, const std::string& part) {
+    expect_refused(good, pointer, value, part, plan_from_json);
+  };
+  expect("/segments/1/kept", Json::array({Json::array({5, 0})}),
+         "segments[1].kept: expected none of a segment that is in a run, got 1");
+  expect("/segments/0/run_ends", true, "segments[0].run_ends: expected false of a segment in no run");
+  expect("/segments/1/run_ends", true, "segments[1].run_ends: expected a run of two segments at least");
+  expect("/segments/2/run_ends", false, "segments: expected a segment that ends run 1, got none");
+  expect("/segments/2/run", 2, "segments[2].run: expected 1, which has not ended, got 2");
+  expect("/segments/2/run", 0, "segments[2].run: expected 1, which has not ended, got 0");
+  expect("/segments/2/replay", false, "segments[2].replay: expected true of a segment in a run");
+  Json one_method = Json::parse(good);
+  one_method["segments"][0]["kept"] = Json::array();
+  expect_refused(one_method.dump(), "/method", "whole", "segments[1].run: expected no run under whole", plan_from_json);
+  Json twice = Json::parse(good);
+  for (int s : {1, 2}) twice["segments"].push_back(twice["segments"][s]);
+  EXPECT_NE(refused(twice.dump(), plan_from_json).find("segments[3].run: run 1 has ended before"), std::string::npos);
 }
 
 TEST(PlanJson, TextThatIsNoDocumentIsRefusedAtOnce) {
