@@ -206,6 +206,7 @@ void Guard::watch(Stream& stream) {
 void Guard::clear() {
   storages_.clear();
   streams_.clear();
+  seen_.clear();
 }
 
 void Guard::let_go() {

@@ -88,6 +88,11 @@ void NodeReplay::gather() {
   for (int i = 0; i < count; ++i) {
     if (operand(i).kind != OperandKind::absent && !skips(i)) operands_[i] = serving_.view(served_[i]);
   }
+  Guard* guard = tape_.guard();
+  if (!guard || preserver_.unchecked()) return;
+  for (int i = 0; i < count; ++i) {
+    if (operand(i).kind == OperandKind::value) guard->seen().check_operand(data_, index_, i, operands_[i]);
+  }
 }
 
 void NodeReplay::execute(NodeRecord& node) {

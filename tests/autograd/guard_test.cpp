@@ -192,5 +192,37 @@ TEST_F(GuardTest, AnOpWithUpdatesMayTakeOverTheMemoryOfAnInput) {
   EXPECT_EQ(error_of([&] { batch_norm(tape, column, one, zero, mean, variance); }), "no error");
 }
 
+// ---- values that somebody writes past every door
+
+TEST_F(GuardTest, AValueWrittenPastTheDoorsIsSeenByTheFormulaThatReadsIt) {
+  Value factor = tape.apply_one(copy_op(), {queue});
+  Value y = mul(tape, x, factor);
+  factor.tensor().view().as<float>()[2] = 7;
+  try {
+    tape.backward(y);
+    FAIL() << "nobody has seen it";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::replay);
+    expect_says(error.what(), {"[mul] expected operand b", "(outside)", "a value", "bytes [0, 16)", "version 0",
+                               "without passing a door"});
+  }
+}
+
+TEST_F(GuardTest, AValueWrittenInOrderIsShownAsItWas) {
+  Value factor = tape.apply_one(copy_op(), {queue});
+  Value y = mul(tape, x, factor);
+  mul_into(tape, factor, 2.0);
+  tape.backward(y);
+  EXPECT_EQ(x->grad.to_doubles(), (std::vector<double>{10, 20, 30, 40}));
+}
+
+TEST_F(GuardTest, AValueThatNobodyReadsAgainMayBeWrittenByAnybody) {
+  Value term = tape.apply_one(copy_op(), {queue});
+  Value y = add(tape, x, term);
+  term.tensor().view().as<float>()[2] = 7;
+  tape.backward(y);
+  EXPECT_EQ(x->grad.to_doubles(), (std::vector<double>{1, 1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace reprise
