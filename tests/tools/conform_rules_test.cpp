@@ -145,6 +145,38 @@ TEST(ConformRules, BatchnormTakesALiveViewWithGaps) {
   EXPECT_FALSE(outcome.failed) << outcome.error;
 }
 
+// ---- integers
+
+TEST(ConformRules, AnIntegerBufferTakesTheTruncatedResultNotTheTruncatedNumber) {
+  auto left = [](const std::string& write) {
+    Outcome outcome = outcome_of(R"({"do": "write", "to": "idx", )" + write + "}");
+    EXPECT_FALSE(outcome.failed) << outcome.error;
+    return outcome.buffers.at("idx").integers;
+  };
+  using Integers = std::vector<std::int64_t>;
+  EXPECT_EQ(left(R"("value": 0.5, "mode": "mul")"), (Integers{1, 0}));
+  EXPECT_EQ(left(R"("value": 0.5, "mode": "mul", "foreign": true)"), (Integers{1, 0}));
+  EXPECT_EQ(left(R"("value": -0.5, "mode": "add")"), (Integers{2, 0}));
+  EXPECT_EQ(left(R"("value": 0.5, "mode": "mul", "region": {"rows": [0]})"), (Integers{1, 0}));
+  EXPECT_EQ(left(R"("value": -1.5, "mode": "add", "region": {"rows": [1, 0]})"), (Integers{1, -1}));
+  EXPECT_EQ(left(R"("value": 2, "mode": "mul")"), (Integers{6, 0}));
+}
+
+TEST(ConformRules, IntegersAreComparedExactly) {
+  Outcome outcome = outcome_of(R"({"do": "argmax", "in": ["big"], "out": "i"},
+    {"do": "topk", "in": ["big"], "k": 2, "out": "j"}, {"do": "write", "to": "idx", "value": "j"},
+    {"do": "write", "to": "huge", "value": "i"})");
+  ASSERT_FALSE(outcome.failed) << outcome.error;
+  EXPECT_EQ(outcome.buffers.at("huge").integers, (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(outcome.buffers.at("idx").integers, (std::vector<std::int64_t>{1, 0}));
+}
+
+TEST(ConformRules, AForeignWriteOfIntegersIsExact) {
+  Outcome outcome = outcome_of(R"({"do": "write", "to": "huge", "value": 1, "mode": "add", "foreign": true})");
+  ASSERT_FALSE(outcome.failed) << outcome.error;
+  EXPECT_EQ(outcome.buffers.at("huge").integers, (std::vector<std::int64_t>{1152921504606846978}));
+}
+
 // ---- which errors are allowed
 
 Judgement judged(const std::string& main, const std::string& sections) {
