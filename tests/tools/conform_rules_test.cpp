@@ -177,6 +177,40 @@ TEST(ConformRules, AForeignWriteOfIntegersIsExact) {
   EXPECT_EQ(outcome.buffers.at("huge").integers, (std::vector<std::int64_t>{1152921504606846978}));
 }
 
+// ---- bodies that run in the backward
+
+TEST(ConformRules, ABackwardPassesAWriteOverAllOfAValue) {
+  for (const char* value : {"0.5", R"("b")"}) {
+    Outcome outcome = outcome_of(std::string(R"({"do": "on_grad", "of": "g", "body": [
+        {"do": "bump", "cell": "n", "by": 1}]}, {"do": "mul", "in": ["g", 2.0], "out": "t"},
+      {"do": "hook", "in": ["t"], "out": "t", "body": [{"do": "append", "cell": "log", "value": "hook"}]},
+      {"do": "write", "to": "t", "value": )") +
+                                 value + R"(}, {"do": "mul", "in": ["t", "b"], "out": "y"},
+      {"do": "backward", "of": ["y"]})");
+    ASSERT_FALSE(outcome.failed) << outcome.error;
+    EXPECT_EQ(outcome.cells.at("n").number, 1) << value;
+    EXPECT_EQ(outcome.cells.at("log").list.size(), 1U) << value;
+    EXPECT_EQ(outcome.grads.at("g").reals, (std::vector<double>{0, 0, 0}));
+  }
+}
+
+TEST(ConformRules, BodiesSeeNamesAsTheyStandWhenTheyRun) {
+  Outcome outcome = outcome_of(R"({"do": "read", "of": "D", "out": "c"}, {"do": "mul", "in": ["g", 2.0], "out": "t"},
+    {"do": "hook", "in": ["t"], "out": "u", "body": [{"do": "write", "to": "D", "value": "c"}]},
+    {"do": "read", "of": "b", "out": "c"}, {"do": "backward", "of": ["u"]})");
+  ASSERT_FALSE(outcome.failed) << outcome.error;
+  EXPECT_EQ(outcome.buffers.at("D").reals, (std::vector<double>{4, 5, 6}));
+}
+
+TEST(ConformRules, ALeafsBodyRunsAsSoonAsItsGradientIsComplete) {
+  Outcome outcome = outcome_of(R"({"do": "on_grad", "of": "b", "body": [{"do": "append", "cell": "log", "value": "b"}]},
+    {"do": "mul", "in": ["g", 2.0], "out": "t"},
+    {"do": "hook", "in": ["t"], "out": "u", "body": [{"do": "append", "cell": "log", "value": "hook"}]},
+    {"do": "mul", "in": ["u", "b"], "out": "y"}, {"do": "backward", "of": ["y"]})");
+  ASSERT_FALSE(outcome.failed) << outcome.error;
+  EXPECT_EQ(outcome.cells.at("log").list, (std::vector<Json>{"b", "hook"}));
+}
+
 // ---- which errors are allowed
 
 Judgement judged(const std::string& main, const std::string& sections) {

@@ -99,6 +99,7 @@ class Machine {
   void run_op(const Statement& s);
   void run_read(const Statement& s);
   void run_write(const Statement& s);
+  Arg passing_by(const Arg& to, const Arg& value);
   void write_in_order(const Statement& s, const Arg& to, const Arg& value);
   void write_foreign(const Statement& s, const Tensor& to, const Arg& value);
   Tensor own_bytes(const Value& value);

@@ -4,6 +4,7 @@
 #include "ops/draws.h"
 #include "ops/row_state.h"
 #include "ops/rows.h"
+#include "ops/select.h"
 #include "ops/shape_ops.h"
 #include "ops/state.h"
 #include "tools/conform/machine.h"
@@ -65,6 +66,14 @@ void Machine::run_write(const Statement& s) {
   write_in_order(s, bytes, value);
 }
 
+/// `value` as what is assigned to all of a value: the gradient of the old one is zero, and as with any other write the
+/// backward passes through to it, past hooks and to leaves. The framework itself would leave it out.
+Arg Machine::passing_by(const Arg& to, const Arg& value) {
+  const auto* old = std::get_if<Value>(&to.what());
+  if (!old || !old->requires_grad() || !tape_->grad_enabled()) return value;
+  return where(*tape_, 0.0, *old, value);
+}
+
 void Machine::write_in_order(const Statement& s, const Arg& to, const Arg& value) {
   if (s.region.kind == RegionSpec::Kind::rows) {
     Arg index = rows(s.region);
@@ -75,7 +84,7 @@ void Machine::write_in_order(const Statement& s, const Arg& to, const Arg& value
     }
   }
   switch (s.mode) {
-    case WriteMode::assign: return assign(*tape_, to, value);
+    case WriteMode::assign: return assign(*tape_, to, passing_by(to, value));
     case WriteMode::add: return add_into(*tape_, to, value);
     case WriteMode::mul: return mul_into(*tape_, to, value);
   }
