@@ -165,20 +165,18 @@ void run_again(GuardFrame& frame, const Op& op, const char* pass, const Run& run
 void check_replay_form(GuardFrame& frame, const Op& op, ForwardContext context) {
   context.replay = true;
   frame.reset(0);
-  for (GuardBlock& block : frame.blocks) {
-    if (block.fresh || block.scratch) continue;
-    for (const Run& run : block.may_write.runs())
-      fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, 2);
-  }
+  frame.poison_updates();
   std::vector<std::vector<std::byte>> states;
   for (const GuardBlock& block : frame.blocks) states.emplace_back(block.base, block.base + block.bytes);
   bool completed = completes([&] { op.forward(context); });
   bool moved = false, other = !completed;
   for (std::size_t i = 0; i < states.size(); ++i) {
     const GuardBlock& block = frame.blocks[i];
-    bool same = std::equal(states[i].begin(), states[i].end(), block.base);
-    if (!block.fresh && !block.scratch) moved |= !same;
-    if (block.fresh) other |= !std::equal(block.after.begin(), block.after.end(), block.base);
+    if (block.scratch) continue;
+    // Results may lie in memory taken over from an input, beside what the updates name.
+    Region results = block.fresh ? Region::span(0, block.bytes) : subtract(block.may_write, block.updated);
+    moved |= !subtract(differing(states[i].data(), block.base, block.bytes), results).empty();
+    other |= differing(block.after.data(), block.base, block.bytes).overlaps(results);
   }
   frame.restore_before();
   if (moved) {
@@ -208,6 +206,7 @@ void Guard::watch(Stream& stream) {
 void Guard::clear() {
   storages_.clear();
   streams_.clear();
+  seen_.clear();
 }
 
 void Guard::let_go() {
@@ -248,6 +247,7 @@ void Guard::forward(const NodeRecord& node, ForwardContext& context, std::span<c
       block.dtype = context.operand_views[operand.index].dtype;
     }
     frame.allow(operand.base, operand.region, true, update);
+    if (update) block.updated = unite(block.updated, shifted(operand.region, operand.base - block.base));
   }
   for (int r = 0; r < context.results; ++r) {
     if (!context.is_given(r)) frame.add_fresh(context.result_views[r], result_name(op, r));
@@ -281,11 +281,11 @@ GuardFrame Guard::backward_frame(const NodeBackward& context) const {
   const Op& op = *context.op;
   const NodeRecord& node = context.node_;
   GuardFrame frame = frame_of(storages_);
+  std::vector<TensorView> views;
   auto add_view = [&](const TensorView& view, std::string name) {
     if (!view.data || view.size() == 0) return;
-    Region extent = extent_of(view);
-    frame.add(view.data, extent.cover().hi, std::move(name)).dtype = view.dtype;
-    frame.allow(view.data, extent, true, false);
+    frame.add_view(view, std::move(name));
+    views.push_back(view);
   };
   for (int i = 0; i < node.inputs + node.updates; ++i) add_view(context.in_[i], operand_name(op, node.inputs, i));
   int made = static_cast<int>(op.outputs.size() + op.made.size());
@@ -294,6 +294,7 @@ GuardFrame Guard::backward_frame(const NodeBackward& context) const {
     add_view(context.out_[r], name);
     add_view(context.grad_out_[r], "gradient of " + name);
   }
+  for (const TensorView& view : views) frame.allow(view.data, extent_of(view), true, false);
   if (context.workspace) {
     frame.add_fresh({context.workspace, DType::u8, Shape{node.backward_workspace}, Strides{1}}, "workspace", true);
   }

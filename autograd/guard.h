@@ -12,6 +12,7 @@
 
 #include "autograd/node.h"
 #include "autograd/op.h"
+#include "autograd/seen_values.h"
 
 namespace reprise {
 
@@ -33,7 +34,7 @@ class Guard {
   void watch(const StorageRef& storage);
   /// `stream` must outlive the guard; its position may not move while a kernel runs.
   void watch(Stream& stream);
-  /// Lets go of all storages and streams.
+  /// Lets go of all storages and streams, and of what values were seen as.
   void clear();
 
   /// Runs op.forward(context). Errors: what the op throws; internal as above.
@@ -42,6 +43,7 @@ class Guard {
   void backward(NodeBackward& context);
 
   const std::vector<StorageRef>& watched() const { return storages_; }
+  SeenValues& seen() { return seen_; }
 
  private:
   void let_go();
@@ -52,6 +54,7 @@ class Guard {
 
   std::vector<StorageRef> storages_;
   std::vector<Stream*> streams_;
+  SeenValues seen_;
   std::vector<std::pair<Stream*, std::uint64_t>> noted_;
 };
 

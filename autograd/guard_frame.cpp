@@ -19,24 +19,6 @@ void fill_words(std::byte* to, std::int64_t bytes, T word) {
   for (std::int64_t i = whole; i < bytes; ++i) to[i] = std::byte{0xff};
 }
 
-/// Runs of bytes at which two buffers differ, in elements of `item` bytes, without those of `except`.
-Region differing(const std::byte* a, const std::byte* b, std::int64_t bytes) {
-  std::vector<Run> runs;
-  constexpr std::int64_t kStep = 4096;  // equal stretches are skipped quickly
-  for (std::int64_t at = 0; at < bytes; at += kStep) {
-    std::int64_t end = std::min(bytes, at + kStep);
-    if (std::memcmp(a + at, b + at, static_cast<std::size_t>(end - at)) == 0) continue;
-    for (std::int64_t i = at; i < end; ++i) {
-      if (a[i] == b[i]) continue;
-      if (!runs.empty() && runs.back().hi == i)
-        ++runs.back().hi;
-      else
-        runs.push_back({i, i + 1});
-    }
-  }
-  return Region::from_runs(std::move(runs));
-}
-
 /// `region` grown to whole elements, because single bytes mean little to a reader.
 Region whole_elements(const Region& region, std::int64_t item) {
   std::vector<Run> runs;
@@ -60,6 +42,23 @@ void fill_guard_pattern(std::byte* to, std::int64_t bytes, DType dtype, int patt
 Region shifted(const Region& region, std::int64_t by) {
   std::vector<Run> runs(region.runs().begin(), region.runs().end());
   for (Run& run : runs) run.lo += by, run.hi += by;
+  return Region::from_runs(std::move(runs));
+}
+
+Region differing(const std::byte* a, const std::byte* b, std::int64_t bytes) {
+  std::vector<Run> runs;
+  constexpr std::int64_t kStep = 4096;  // equal stretches are skipped quickly
+  for (std::int64_t at = 0; at < bytes; at += kStep) {
+    std::int64_t end = std::min(bytes, at + kStep);
+    if (std::memcmp(a + at, b + at, static_cast<std::size_t>(end - at)) == 0) continue;
+    for (std::int64_t i = at; i < end; ++i) {
+      if (a[i] == b[i]) continue;
+      if (!runs.empty() && runs.back().hi == i)
+        ++runs.back().hi;
+      else
+        runs.push_back({i, i + 1});
+    }
+  }
   return Region::from_runs(std::move(runs));
 }
 
@@ -88,12 +87,18 @@ void GuardFrame::add_fresh(const TensorView& view, std::string name, bool scratc
   allow(view.data, extent_of(view), scratch, true);
 }
 
+void GuardFrame::add_view(const TensorView& view, std::string name) {
+  Run cover = extent_of(view).cover();
+  add(view.data + cover.lo, cover.hi - cover.lo, std::move(name)).dtype = view.dtype;
+}
+
 void GuardFrame::allow(const std::byte* base, const Region& region, bool read, bool write) {
   if (region.empty()) return;
-  const std::byte* first = base + region.cover().lo;
+  Run cover = region.cover();
   for (GuardBlock& block : blocks) {
-    if (first < block.base || first >= block.base + block.bytes) continue;
-    Region here = shifted(region, base - block.base);
+    // Not by the first byte alone: blocks of two views may hold parts of each other.
+    if (base + cover.hi <= block.base || base + cover.lo >= block.base + block.bytes) continue;
+    Region here = intersect(shifted(region, base - block.base), Region::span(0, block.bytes));
     if (read) block.may_read = unite(block.may_read, here);
     if (write) block.may_write = unite(block.may_write, here);
   }
@@ -121,6 +126,13 @@ void GuardFrame::poison(const GuardBlock* only) {
     if (block.fresh || block.scratch || (only && only != &block)) continue;
     Region hidden = subtract(subtract(Region::span(0, block.bytes), block.may_read), block.may_write);
     for (const Run& run : hidden.runs()) fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, kHidden);
+  }
+}
+
+void GuardFrame::poison_updates() {
+  for (GuardBlock& block : blocks) {
+    for (const Run& run : block.updated.runs())
+      fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, kHidden);
   }
 }
 

@@ -22,6 +22,7 @@ struct GuardBlock {
   int operand = -1;  // operand of the node, -1 for others
   DType dtype = DType::f32;
   Region may_read, may_write;
+  Region updated;  // of may_write, what updates name
   bool fresh = false;
   bool scratch = false;
   std::vector<std::byte> before, after;
@@ -38,9 +39,12 @@ class GuardFrame {
 
   /// Adds the block unless one with these bytes is there; returns the one that holds `base`.
   GuardBlock& add(std::byte* base, std::int64_t bytes, std::string name);
+  /// The same for the memory that a view touches, which may begin before view.data where strides are negative.
+  void add_view(const TensorView& view, std::string name);
   /// Memory that the kernel fills. Inside another block (memory taken over) it becomes part of that block's may_write.
   void add_fresh(const TensorView& view, std::string name, bool scratch = false);
-  /// Adds `region`, whose offsets count from `base`, to what may be read or written in the block that holds it.
+  /// Adds `region`, whose offsets count from `base`, to what may be read or written in the blocks that hold bytes of
+  /// it: those added before.
   void allow(const std::byte* base, const Region& region, bool read, bool write);
 
   void save_before();
@@ -49,6 +53,8 @@ class GuardFrame {
   void reset(int fill);
   /// Overwrites what may be neither read nor written with NaN patterns: in all blocks, or in `only`.
   void poison(const GuardBlock* only = nullptr);
+  /// Overwrites the old bytes of updates in the same way.
+  void poison_updates();
   void restore_before() noexcept;
   void restore_after() noexcept;
 
@@ -68,7 +74,10 @@ void fill_guard_pattern(std::byte* to, std::int64_t bytes, DType dtype, int patt
 /// `region` with all offsets moved.
 Region shifted(const Region& region, std::int64_t by);
 
-/// Memory extent of a view, as offsets from view.data.
+/// Bytes at which two buffers differ.
+Region differing(const std::byte* a, const std::byte* b, std::int64_t bytes);
+
+/// Memory extent of a view, as offsets from view.data; below 0 where strides are negative.
 Region extent_of(const TensorView& view);
 
 }  // namespace reprise

@@ -95,6 +95,15 @@ void NodeBackward::serve_saved() {
   for_each_bit(node_.saved_results, [&](int r) { add_value(node_.first_value + r, &out_[r]); });
   if (!wanted.empty()) serving_.serve();
   for (auto [to, at] : wanted) *to = serving_.view(at);
+  if (Guard* guard = tape_.guard(); guard && !tape_.memory().preserver().unchecked()) check_saved(guard->seen());
+}
+
+void NodeBackward::check_saved(const SeenValues& seen) const {
+  for_each_bit(node_.saved_operands, [&](int i) {
+    if (data_.operands[node_.first_operand + i].kind == OperandKind::value)
+      seen.check_operand(data_, index_, i, in_[i]);
+  });
+  for_each_bit(node_.saved_results, [&](int r) { seen.check_result(data_, index_, r, out_[r]); });
 }
 
 const TensorView& NodeBackward::in(int index) const {

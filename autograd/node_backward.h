@@ -63,6 +63,7 @@ class NodeBackward final : public BackwardContext {
 
   const Tensor& operand_tensor(int index) const;
   void serve_saved();
+  void check_saved(const SeenValues& seen) const;
   int updated_result(int update) const;
   void pass_through();
   void pass(int index, int result);

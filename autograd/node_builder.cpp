@@ -283,7 +283,36 @@ void NodeBuilder::run() {
   }
   GuardedCall call{tape_.guard(), {}, options_.stream};
   describe_for_guard(call);
+  note_operands(call.guard->seen());
   run_forward(tape_.memory(), node_, scratch_.operand_views, scratch_.result_views, false, &call);
+  note_results(call.guard->seen());
+}
+
+/// What a formula or a replay of this node will be shown again.
+void NodeBuilder::note_operands(SeenValues& seen) {
+  if (!tape_.options().record) return;
+  seen.begin_node(node_.first_operand, node_.first_value);
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    const OperandRecord& operand = record(i);
+    bool shown = replayable() || (node_.saved_operands >> i & 1);
+    if (operand.kind != OperandKind::value || !shown) continue;
+    const Tensor& tensor =
+        i < node_.inputs ? data_.values[operand.value].tensor : scratch_.updates[i - node_.inputs].tensor;
+    seen.note_operand(node_.first_operand + static_cast<std::uint32_t>(i), scratch_.operand_views[i], tensor.storage());
+  }
+}
+
+void NodeBuilder::note_results(SeenValues& seen) {
+  if (!tape_.options().record) return;
+  auto note = [&](int result, const Tensor& tensor) {
+    if (!(node_.saved_results >> result & 1)) return;
+    seen.note_result(node_.first_value + static_cast<ValueId>(result), tensor.view(), tensor.storage());
+  };
+  for (std::size_t r = 0; r < scratch_.results.size(); ++r) note(static_cast<int>(r), scratch_.results[r].tensor);
+  for (int u = 0; u < node_.updates; ++u) {
+    const auto& plan = scratch_.updates[u];
+    if (plan.result >= 0) note(plan.result, plan.tensor);
+  }
 }
 
 /// Values that are inputs may be read whole; of everything else the contract names a region.

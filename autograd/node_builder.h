@@ -88,6 +88,8 @@ class NodeBuilder final : public InferContext {
   void announce();
   void run();
   void describe_for_guard(GuardedCall& call);
+  void note_operands(SeenValues& seen);
+  void note_results(SeenValues& seen);
   void commit();
   void commit_result(int index, Tensor&& tensor, ValueId root);
   void commit_update(int update);

@@ -49,6 +49,12 @@ class Error : public std::exception {
   std::string full_;
 };
 
+/// An index outside of what it picks from: a mistake of the user that callers may have to tell from others.
+class IndexError : public Error {
+ public:
+  explicit IndexError(std::string message) : Error(ErrorKind::user, std::move(message)) {}
+};
+
 template <class... Args>
 [[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
   throw Error(kind, fmt::format(format, std::forward<Args>(args)...));

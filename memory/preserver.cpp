@@ -25,6 +25,8 @@ Preserver::~Preserver() {
 void Preserver::set_guard(bool on) { state_->guard = on; }
 void Preserver::set_unchecked(bool on) { state_->unchecked = on; }
 
+bool Preserver::unchecked() const { return state_->unchecked; }
+
 void Preserver::set_bounding(bool on) { state_->bounding = on; }
 
 Clock Preserver::version(ReadId read) const { return state_->reads[read].clock; }

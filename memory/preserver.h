@@ -54,6 +54,7 @@ class Preserver final : public WriteObserver {
 
   /// The negative control: nothing is preserved, and what was overwritten is served as it is now.
   void set_unchecked(bool on);
+  bool unchecked() const;
 
   /// From now on the present bytes of `region` are owed. Costs no copy. The storage must outlive the read.
   ReadId owe(Storage& storage, const Region& region, StateOption option, const ReadLabel& label);

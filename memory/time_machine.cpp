@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/byte_hash.h"
-#include "core/error.h"
+#include "memory/foreign_write.h"
 #include "memory/ledger.h"
 #include "memory/preserve_listener.h"
 
@@ -141,17 +141,8 @@ std::uint64_t Preserver::State::hash_of(const Read& read) const {
 void Preserver::State::verify(const Read& read) const {
   if (hash_of(read) == read.hash) return;
   const Storage& storage = *read.storage;
-  auto said = [](Clock clock, const Writer& writer) {
-    return clock == 0 ? std::string("never announced a write")
-                      : fmt::format("last written by {} at node {}", writer.name, writer.sequence);
-  };
-  fail(ErrorKind::replay,
-       "[{}] expected operand {} of segment '{}' ({}, bytes {}) as at version {} ({}), got other bytes; the storage is "
-       "at version {} ({}). Someone wrote without passing a door: write through host_write(), or name the bytes in "
-       "the op's updates.",
-       read.label.op, read.label.operand, *read.label.segment ? read.label.segment : "(outside)",
-       storage.name().empty() ? "a value" : storage.name(), read.region.describe(), read.clock,
-       said(read.clock, read.writer), storage.clock(), said(storage.clock(), storage.last_writer()));
+  StorageVersion now = version_of(storage);
+  fail_other_bytes(read.label, storage.name(), read.region, {read.clock, read.writer}, &now);
 }
 
 int Preserver::open_blocks() const {

@@ -18,6 +18,10 @@ Arg as_dtype(Tape& tape, Arg arg, DType dtype) {
   return cast(tape, std::move(arg), dtype);
 }
 
+bool is_fractional(const Arg& arg) {
+  return is_number(arg) ? !is_whole(std::get<double>(arg.what())) : !is_left_out(arg) && is_floating(arg.dtype());
+}
+
 void match_dtypes(Tape& tape, Arg& a, Arg& b) {
   bool a_number = is_number(a), b_number = is_number(b);
   if (a_number && b_number) {

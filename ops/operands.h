@@ -12,6 +12,9 @@ inline bool is_left_out(const Arg& arg) { return std::holds_alternative<std::mon
 /// `arg` in `dtype`: a number becomes a constant, another dtype is cast by a recorded node.
 Arg as_dtype(Tape& tape, Arg arg, DType dtype);
 
+/// Whether arithmetic with `arg` leaves the integers: a float, or a number that is not whole.
+bool is_fractional(const Arg& arg);
+
 /// Brings two operands to one dtype. Integers with whole numbers stay integers; integers beside a float, or beside a
 /// number that is not whole, become that float type (of the tape's default where there is none).
 void match_dtypes(Tape& tape, Arg& a, Arg& b);

@@ -26,8 +26,8 @@ void resolve_rows(const Op& op, const TensorView& index, std::int64_t row_count,
       if (row < 0) row += row_count;
     }
     if (row < 0 || row >= row_count) {
-      fail(ErrorKind::user, "[{}] expected indices in [0, {}), got {} at position {}. The table has {} rows", op.name,
-           row_count, row, i, row_count);
+      throw IndexError(fmt::format("[{}] expected indices in [0, {}), got {} at position {}. The table has {} rows",
+                                   op.name, row_count, row, i, row_count));
     }
     rows[i] = row;
   }

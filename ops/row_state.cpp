@@ -1,11 +1,13 @@
 // assign_rows, add_rows, mul_rows: writes by an index list. Operands: value, rows, and the target as update.
 #include "ops/row_state.h"
 
+#include "ops/arithmetic.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise_functors.h"
 #include "ops/kernels.h"
 #include "ops/operands.h"
 #include "ops/row_index.h"
+#include "ops/rows.h"
 #include "ops/sum_loops.h"
 
 namespace reprise {
@@ -179,10 +181,22 @@ const Op kMulRows{.name = "mul_rows",
 void assign_rows(Tape& tape, Arg to, Arg rows, Arg value, bool wrap) {
   apply(tape, kAssignRows, std::move(to), std::move(rows), std::move(value), wrap);
 }
+
+// As in ops/state.cpp: an integer target meets a number that is not whole as a double, and the result is truncated.
 void add_rows(Tape& tape, Arg to, Arg rows, Arg value, bool wrap) {
+  if (!is_floating(to.dtype()) && is_fractional(value)) {
+    Arg old = as_dtype(tape, gather_rows(tape, to, rows, wrap), DType::f64);
+    value = add(tape, std::move(old), as_dtype(tape, std::move(value), DType::f64));
+    return assign_rows(tape, std::move(to), std::move(rows), std::move(value), wrap);
+  }
   apply(tape, kAddRows, std::move(to), std::move(rows), std::move(value), wrap);
 }
 void mul_rows(Tape& tape, Arg to, Arg rows, Arg value, bool wrap) {
+  if (!is_floating(to.dtype()) && is_fractional(value)) {
+    Arg old = as_dtype(tape, gather_rows(tape, to, rows, wrap), DType::f64);
+    value = mul(tape, std::move(old), as_dtype(tape, std::move(value), DType::f64));
+    return assign_rows(tape, std::move(to), std::move(rows), std::move(value), wrap);
+  }
   apply(tape, kMulRows, std::move(to), std::move(rows), std::move(value), wrap);
 }
 

@@ -2,6 +2,7 @@
 // tape before a kernel here runs.
 #include "ops/state.h"
 
+#include "ops/arithmetic.h"
 #include "ops/elementwise_functors.h"
 #include "ops/kernels.h"
 #include "ops/operands.h"
@@ -179,8 +180,18 @@ const Op kCounterAdd{.name = "counter_add",
                      .forward = forward_counter};
 
 void assign(Tape& tape, Arg to, Arg value) { apply(tape, kAssign, std::move(to), std::move(value)); }
-void add_into(Tape& tape, Arg to, Arg value) { apply(tape, kAddInto, std::move(to), std::move(value)); }
-void mul_into(Tape& tape, Arg to, Arg value) { apply(tape, kMulInto, std::move(to), std::move(value)); }
+
+// An integer target meets a number that is not whole as a double, and what comes out is truncated: not the number.
+void add_into(Tape& tape, Arg to, Arg value) {
+  if (is_floating(to.dtype()) || !is_fractional(value)) return apply(tape, kAddInto, std::move(to), std::move(value));
+  Value sum = add(tape, as_dtype(tape, to, DType::f64), as_dtype(tape, std::move(value), DType::f64));
+  assign(tape, std::move(to), std::move(sum));
+}
+void mul_into(Tape& tape, Arg to, Arg value) {
+  if (is_floating(to.dtype()) || !is_fractional(value)) return apply(tape, kMulInto, std::move(to), std::move(value));
+  Value product = mul(tape, as_dtype(tape, to, DType::f64), as_dtype(tape, std::move(value), DType::f64));
+  assign(tape, std::move(to), std::move(product));
+}
 
 void write_span(Tape& tape, const Tensor& to, std::int64_t lo, std::int64_t hi, Arg value) {
   if (!to.contiguous() || lo < 0 || lo > hi || hi > to.size()) {

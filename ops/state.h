@@ -17,7 +17,8 @@ extern const Op kEmaUpdate;
 extern const Op kRunningUpdate;
 extern const Op kCounterAdd;
 
-/// `value` is broadcast to `to` and cast to its dtype. Errors (user): shapes that do not broadcast.
+/// `value` is broadcast to `to` and cast to its dtype; where an integer target meets a number that is not whole, what
+/// comes out is cast and not the value. Errors (user): shapes that do not broadcast.
 void assign(Tape& tape, Arg to, Arg value);
 void add_into(Tape& tape, Arg to, Arg value);
 void mul_into(Tape& tape, Arg to, Arg value);

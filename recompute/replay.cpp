@@ -1,6 +1,7 @@
 #include "recompute/replay.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "autograd/array.h"
 #include "autograd/lifetime.h"
@@ -87,6 +88,11 @@ void NodeReplay::gather() {
   for (int i = 0; i < count; ++i) {
     if (operand(i).kind != OperandKind::absent && !skips(i)) operands_[i] = serving_.view(served_[i]);
   }
+  Guard* guard = tape_.guard();
+  if (!guard || preserver_.unchecked()) return;
+  for (int i = 0; i < count; ++i) {
+    if (operand(i).kind == OperandKind::value) guard->seen().check_operand(data_, index_, i, operands_[i]);
+  }
 }
 
 void NodeReplay::execute(NodeRecord& node) {
@@ -120,11 +126,15 @@ void NodeReplay::describe_for_guard(GuardedCall& call) {
 
 /// Keeps the strides, because views of the value were recorded against them.
 Tensor NodeReplay::private_copy(const TensorView& from) {
-  std::int64_t extent = from.size() > 0 ? 1 : 0;
-  for (int i = 0; i < from.shape.size() && extent > 0; ++i) extent += (from.shape[i] - 1) * from.strides[i];
+  std::int64_t extent = from.size() > 0 ? 1 : 0, before = 0;  // elements before the first, where strides are negative
+  for (int i = 0; i < from.shape.size() && extent > 0; ++i) {
+    std::int64_t reach = (from.shape[i] - 1) * from.strides[i];
+    extent += std::abs(reach);
+    if (reach < 0) before -= reach;
+  }
   Tensor copy(
       Storage::create(tape_.memory().allocator(), &preserver_, extent * size_of(from.dtype), Category::activations),
-      from.dtype, from.shape, from.strides, 0);
+      from.dtype, from.shape, from.strides, before);
   copy_strided(from, copy.view());
   return copy;
 }

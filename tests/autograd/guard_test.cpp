@@ -5,8 +5,10 @@
 
 #include "lying_ops.h"
 #include "ops/arithmetic.h"
+#include "ops/batch_norm.h"
 #include "ops/registry.h"
 #include "ops/shape_ops.h"
+#include "ops/state.h"
 #include "ops/unary.h"
 
 namespace reprise {
@@ -171,6 +173,55 @@ TEST_F(GuardTest, HoldsNoStorageThatTheProgramHasLetGo) {
   other = Tensor();
   tape.apply_one(lying::kHonest, {x});
   EXPECT_EQ(tape.guard()->watched().size(), watched);  // one let go of, x added
+}
+
+// ---- what is honest and looks odd
+
+TEST_F(GuardTest, AFormulaMayReadAViewThatRunsBackwards) {
+  Tensor reversed = queue.with_view({4}, {-1}, 3);
+  Value y = mul(tape, x, reversed);
+  tape.backward(y);
+  EXPECT_EQ(x->grad.to_doubles(), (std::vector<double>{40, 30, 20, 10}));
+}
+
+/// Its result lies in the memory of the packed copy of the view, beside which it writes its statistics.
+TEST_F(GuardTest, AnOpWithUpdatesMayTakeOverTheMemoryOfAnInput) {
+  Tensor table = tensor({1, 2, 9, 4, 5, 9, 7, 6, 9});
+  Tensor column = table.with_view({3, 2}, {3, 1}, 0);
+  Tensor one = tensor({1, 1}), zero = tensor({0, 0}), mean = tensor({0, 0}), variance = tensor({1, 1});
+  EXPECT_EQ(error_of([&] { batch_norm(tape, column, one, zero, mean, variance); }), "no error");
+}
+
+// ---- values that somebody writes past every door
+
+TEST_F(GuardTest, AValueWrittenPastTheDoorsIsSeenByTheFormulaThatReadsIt) {
+  Value factor = tape.apply_one(copy_op(), {queue});
+  Value y = mul(tape, x, factor);
+  factor.tensor().view().as<float>()[2] = 7;
+  try {
+    tape.backward(y);
+    FAIL() << "nobody has seen it";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::replay);
+    expect_says(error.what(), {"[mul] expected operand b", "(outside)", "a value", "bytes [0, 16)", "version 0",
+                               "without passing a door"});
+  }
+}
+
+TEST_F(GuardTest, AValueWrittenInOrderIsShownAsItWas) {
+  Value factor = tape.apply_one(copy_op(), {queue});
+  Value y = mul(tape, x, factor);
+  mul_into(tape, factor, 2.0);
+  tape.backward(y);
+  EXPECT_EQ(x->grad.to_doubles(), (std::vector<double>{10, 20, 30, 40}));
+}
+
+TEST_F(GuardTest, AValueThatNobodyReadsAgainMayBeWrittenByAnybody) {
+  Value term = tape.apply_one(copy_op(), {queue});
+  Value y = add(tape, x, term);
+  term.tensor().view().as<float>()[2] = 7;
+  tape.backward(y);
+  EXPECT_EQ(x->grad.to_doubles(), (std::vector<double>{1, 1, 1, 1}));
 }
 
 }  // namespace

@@ -199,5 +199,13 @@ TEST_F(BadCheckpoint, AStateThatIsNoStateIsRefused) {
   expect_mistake("train --resume " + word("nowhere"), {"expected the folder of a run"});
 }
 
+TEST_F(BadInput, AProgramThatCannotBeReadDoesNotKeepTheOthersFromTheirVerdicts) {
+  write("good.json", R"({"format": "reprise-conformance/1", "name": "good", "main": []})");
+  write("typo.json", R"({"format": "reprise-conformance/1", "name": "typo", "main": [{"do": "sinn"}]})");
+  write("cut.json", "{");
+  const std::string files = word("cut.json") + " " + word("good.json") + " " + word("typo.json");
+  expect_mistake("conform " + files, {"good", "ran", "cut.json: not JSON", "typo.json at /main/0/do"});
+}
+
 }  // namespace
 }  // namespace reprise

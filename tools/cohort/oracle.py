@@ -188,13 +188,14 @@ class Oracle:
         return made
 
     def do_read(self, frame, s):
-        found = self.resolve(frame, s["of"])
+        of = s["of"]
+        found = self.resolve(frame, of) if isinstance(of, str) else Val(np.asarray(of))
+        if isinstance(found, tuple):
+            found = Val(np.array(self.cells[found[1]]))
         if isinstance(found, Val):
             index = np.arange(found.array.size).reshape(found.array.shape)
             at = self.flat_region(Place(None, index), s.get("region"), frame)
             frame.names[s["out"]] = Val(found.array.reshape(-1)[at].copy())
-        elif isinstance(found, tuple):
-            frame.names[s["out"]] = Val(np.array(self.cells[found[1]]))
         else:
             frame.names[s["out"]] = Val(found.data[self.flat_region(found, s.get("region"), frame)].copy())
 
@@ -231,32 +232,43 @@ class Oracle:
         self.streams[s["stream"]] += count
         frame.names[s["out"]] = Val(numbers.reshape(s["shape"]))
 
-    def number(self, what):
-        return self.cells[what] if isinstance(what, str) else what
+    def cell(self, frame, name):
+        """The declared name of a cell, which a segment may know by the name of an argument."""
+        found = self.resolve(frame, name)
+        if not isinstance(found, tuple):
+            raise ProgramError(f"{name} is no cell")
+        return found[1]
+
+    def number(self, frame, what):
+        if not isinstance(what, str):
+            return what
+        found = self.resolve(frame, what)
+        return self.cells[found[1]] if isinstance(found, tuple) else found.array.item()
 
     def do_set(self, frame, s):
-        if isinstance(self.cells[s["cell"]], np.ndarray):
-            self.cells[s["cell"]] = np.array(self.operand(frame, s["value"], live=False).array, dtype=np.float64)
+        cell = self.cell(frame, s["cell"])
+        if isinstance(self.cells[cell], np.ndarray):
+            self.cells[cell] = np.array(self.operand(frame, s["value"], live=False).array, dtype=np.float64)
         else:
-            self.cells[s["cell"]] = self.number(s["value"])
+            self.cells[cell] = self.number(frame, s["value"])
 
     def do_bump(self, frame, s):
-        self.cells[s["cell"]] += s["by"]
+        self.cells[self.cell(frame, s["cell"])] += self.number(frame, s["by"])
 
     def do_append(self, frame, s):
         value = s["value"]
-        known = isinstance(value, str) and value in self.cells
-        self.cells[s["cell"]].append(self.cells[value] if known else value)
+        known = isinstance(value, str) and isinstance(self.cells.get(value), (int, float))
+        self.cells[self.cell(frame, s["cell"])].append(self.cells[value] if known else value)
 
     def do_if(self, frame, s):
         kind, *numbers = s["test"]
-        n = [self.number(x) for x in numbers]
+        n = [self.number(frame, x) for x in numbers]
         yes = n[0] == n[1] if kind == "eq" else n[0] < n[1] if kind == "lt" else n[0] % n[1] == n[2]
         self.body(frame, s.get("then", []) if yes else s.get("else", []))
 
     def do_with(self, frame, s):
         old = self.contexts[s["key"]]
-        self.contexts[s["key"]] = s["value"]
+        self.contexts[s["key"]] = self.number(frame, s["value"])
         self.body(frame, s["body"])
         self.contexts[s["key"]] = old
 
@@ -270,7 +282,7 @@ class Oracle:
         inner = Frame(dict(zip(segment["args"], given)), outer)
         self.body(inner, segment["body"])
         for name, out in zip(s["out"], segment["out"]):
-            frame.names[name] = inner.names[out]
+            frame.names[name] = self.resolve(inner, out)
 
     def do_hook(self, frame, s):
         value = self.operand(frame, s["in"][0], live=False)
@@ -278,13 +290,12 @@ class Oracle:
             frame.names[s["out"]] = Val(value.array.copy())
             return
         number = f"#{len(self.hooks)}"
-        inside = Frame(dict(frame.names), frame.outer)
-        self.hooks[number] = (inside, s["body"])
+        self.hooks[number] = (frame, s["body"], len(self.trace))
         frame.names[s["out"]] = self.add_node("stop_through", [value.node], {}, value.array.copy(),
                                               value.deps | {number})
 
     def do_on_grad(self, frame, s):
-        self.on_grad.setdefault(s["of"], []).append((Frame(dict(frame.names), frame.outer), s["body"]))
+        self.on_grad.setdefault(s["of"], []).append((frame, s["body"]))
 
     def do_backward(self, frame, s):
         roots = [self.operand(frame, name) for name in s["of"]]
@@ -292,13 +303,26 @@ class Oracle:
         for leaf in self.grads:
             if leaf in deps:
                 self.grads[leaf] = self.grads[leaf] + self.derivative(leaf, roots)
-        passed = [h for h in self.hooks if h in deps]
-        for hook in sorted(passed, key=lambda h: -int(h[1:])):
-            inside, body = self.hooks[hook]
-            self.body(Frame(dict(inside.names), inside.outer), body)
+        for inside, body in self.bodies_passed(roots, deps):
+            self.body(inside, body)
+
+    def bodies_passed(self, roots, deps):
+        """What a backward runs on its way, latest trace node first. A body is no scope of its own: it stands in that of
+        its statement. A leaf's bodies run as soon as its gradient is complete, at the first op that reads it."""
+        reached, todo = set(), [r.node for r in roots if r.node is not None]
+        while todo:
+            node = todo.pop()
+            if node not in reached:
+                reached.add(node)
+                todo += [o for o in self.trace[node][1] if isinstance(o, int)]
+        at = [(node, inside, body) for h, (inside, body, node) in self.hooks.items() if h in deps]
         for leaf, bodies in self.on_grad.items():
-            for inside, body in bodies if leaf in deps else []:
-                self.body(Frame(dict(inside.names), inside.outer), body)
+            reads = [n for n in reached if self.trace[n][0] == ("leaf", leaf)]
+            if reads:
+                first = min(reads)
+                readers = [n for n in reached if any(isinstance(o, int) and o == first for o in self.trace[n][1])]
+                at += [(min(readers, default=first), inside, body) for inside, body in bodies]
+        return [(inside, body) for _, inside, body in sorted(at, key=lambda item: -item[0])]
 
     def do_grad(self, frame, s):
         frame.names[s["out"]] = Val(self.grads[s["of"]].copy())
@@ -329,9 +353,9 @@ class Oracle:
             function, operands, attributes = self.trace[node]
             arrays = [values.get(o, self.reals[o]) if isinstance(o, int) else o for o in operands]
             if isinstance(function, tuple):
-                moved = arrays[0].astype(np.asarray(step).dtype)
-                moved.reshape(-1)[element] += step
-                values[node] = moved
+                moved = np.array(arrays[0], dtype=np.asarray(step).dtype).reshape(-1)  # a scalar's reshape is a copy
+                moved[element] += step
+                values[node] = moved.reshape(np.shape(arrays[0]))
             else:
                 values[node] = DIFFERENTIABLE[function](arrays, attributes)[0]
         return values

@@ -101,6 +101,11 @@ def rounded(a, s):
     return x + (near - x.real), 0.5 - float(np.abs(x.real - near).max(initial=0))
 
 
+def steady(a, s):
+    """What `unsteady` gives the first time: in[0], broadcast against the step that is not taken."""
+    return np.broadcast_to(np.asarray(a[0]), np.broadcast_shapes(np.shape(a[0]), np.shape(a[1]))) + 0.0, FAR
+
+
 def inplace(a, s):
     new = np.array(a[0], dtype=np.result_type(*[np.asarray(x).dtype for x in a]) if a[0].dtype.kind != "i" else None)
     flat = new.reshape(-1)
@@ -126,7 +131,7 @@ DIFFERENTIABLE = {
     "concat": lambda a, s: (np.concatenate([np.asarray(x) for x in a], axis=s.get("axis", 0)), FAR),
     "gather": lambda a, s: (np.asarray(a[0])[integers(a[1])], FAR),
     "softmax": softmax, "layernorm": normalise(-1), "batchnorm": normalise(0), "where": where, "cast": cast,
-    "round": rounded, "unsteady": lambda a, s: (np.asarray(a[0]) + 0.0, FAR),
+    "round": rounded, "unsteady": steady,
     "fail": lambda a, s: (np.asarray(a[0]) + 0, FAR), "stop_through": lambda a, s: (np.asarray(a[0]) + 0, FAR),
     "inplace": inplace,
 }

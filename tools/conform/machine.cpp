@@ -137,7 +137,8 @@ Tensor Machine::part(const Tensor& tensor, const RegionSpec& region) const {
   }
   bool empty = element_count(region.shape) == 0;
   if (!empty && (lowest < 0 || highest >= tensor.size())) {
-    fail(ErrorKind::user, "[region] expected elements within [0, {}), got {} to {}", tensor.size(), lowest, highest);
+    throw IndexError(
+        fmt::format("[region] expected elements within [0, {}), got {} to {}", tensor.size(), lowest, highest));
   }
   if (empty) return tensor.with_view(region.shape, contiguous_strides(region.shape), tensor.offset());
   return tensor.with_view(region.shape, region.strides, tensor.offset() + region.offset);

@@ -99,8 +99,11 @@ class Machine {
   void run_op(const Statement& s);
   void run_read(const Statement& s);
   void run_write(const Statement& s);
+  Arg passing_by(const Arg& to, const Arg& value);
   void write_in_order(const Statement& s, const Arg& to, const Arg& value);
   void write_foreign(const Statement& s, const Tensor& to, const Arg& value);
+  Tensor own_bytes(const Value& value);
+  std::vector<std::int64_t> row_numbers(const RegionSpec& region, std::int64_t count);
   void run_draw(const Statement& s);
   void run_set(const Statement& s);
   void run_bump(const Statement& s);

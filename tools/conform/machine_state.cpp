@@ -4,6 +4,7 @@
 #include "ops/draws.h"
 #include "ops/row_state.h"
 #include "ops/rows.h"
+#include "ops/select.h"
 #include "ops/shape_ops.h"
 #include "ops/state.h"
 #include "tools/conform/machine.h"
@@ -46,7 +47,7 @@ void Machine::run_write(const Statement& s) {
     if (s.region.kind == RegionSpec::Kind::span || s.region.kind == RegionSpec::Kind::block) {
       fail(ErrorKind::user, "[write] expected a span or block of a buffer or param, got the value '{}'", s.target);
     }
-    if (s.foreign) return write_foreign(s, target->tensor(), value);
+    if (s.foreign) return write_foreign(s, own_bytes(*target), value);
     return write_in_order(s, *target, value);
   }
   Tensor bytes;
@@ -65,6 +66,14 @@ void Machine::run_write(const Statement& s) {
   write_in_order(s, bytes, value);
 }
 
+/// `value` as what is assigned to all of a value: the gradient of the old one is zero, and as with any other write the
+/// backward passes through to it, past hooks and to leaves. The framework itself would leave it out.
+Arg Machine::passing_by(const Arg& to, const Arg& value) {
+  const auto* old = std::get_if<Value>(&to.what());
+  if (!old || !old->requires_grad() || !tape_->grad_enabled()) return value;
+  return where(*tape_, 0.0, *old, value);
+}
+
 void Machine::write_in_order(const Statement& s, const Arg& to, const Arg& value) {
   if (s.region.kind == RegionSpec::Kind::rows) {
     Arg index = rows(s.region);
@@ -75,79 +84,9 @@ void Machine::write_in_order(const Statement& s, const Arg& to, const Arg& value
     }
   }
   switch (s.mode) {
-    case WriteMode::assign: return assign(*tape_, to, value);
+    case WriteMode::assign: return assign(*tape_, to, passing_by(to, value));
     case WriteMode::add: return add_into(*tape_, to, value);
     case WriteMode::mul: return mul_into(*tape_, to, value);
-  }
-}
-
-namespace {
-
-std::vector<double> numbers_of(const Arg& arg) {
-  if (const auto* value = std::get_if<Value>(&arg.what())) return value->tensor().to_doubles();
-  if (const auto* leaf = std::get_if<LeafRef>(&arg.what())) return (*leaf)->data.to_doubles();
-  if (const auto* state = std::get_if<Tensor>(&arg.what())) return state->to_doubles();
-  return {std::get<double>(arg.what())};
-}
-
-/// Where element `flat` of `shape` lies among the elements of a tensor of shape `from` that is broadcast to it.
-std::int64_t broadcast_index(const Shape& shape, std::int64_t flat, const Shape& from) {
-  std::int64_t at = 0, stride = 1;
-  for (int i = 1; i <= shape.size(); ++i) {
-    std::int64_t index = flat % shape[shape.size() - i];
-    flat /= shape[shape.size() - i];
-    if (i > from.size()) continue;
-    std::int64_t extent = from[from.size() - i];
-    if (extent > 1) at += index * stride;
-    stride *= extent;
-  }
-  return at;
-}
-
-std::int64_t element_offset(const Tensor& tensor, std::int64_t flat) {
-  std::int64_t at = 0;
-  for (int i = tensor.shape().size() - 1; i >= 0; --i) {
-    at += flat % tensor.shape()[i] * tensor.strides()[i];
-    flat /= tensor.shape()[i];
-  }
-  return at;
-}
-
-}  // namespace
-
-/// Through the bytes, past every door: nobody is told.
-void Machine::write_foreign(const Statement& s, const Tensor& to, const Arg& value) {
-  std::vector<double> from = numbers_of(value);
-  Shape region = to.shape();
-  std::vector<double> picked;
-  if (s.region.kind == RegionSpec::Kind::rows) {
-    if (region.empty()) fail(ErrorKind::user, "[write] expected rows, got a scalar");
-    picked = numbers_of(rows(s.region));
-    region[0] = static_cast<std::int64_t>(picked.size());
-  }
-  Shape fitted;
-  if (!broadcast_shapes(region, value.shape(), &fitted) || !(fitted == region)) {
-    fail(ErrorKind::user, "[write] expected a value that broadcasts to {}, got {}", to_string(region),
-         to_string(value.shape()));
-  }
-  to.storage().host_read();  // puts the newest bytes back, as whoever writes past the doors would find them
-  TensorView view = to.view();
-  std::int64_t count = element_count(region), row = count > 0 ? count / region[0] : 0;
-  if (region.empty()) row = 1;
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t flat = i;
-    if (s.region.kind == RegionSpec::Kind::rows) {
-      auto index = static_cast<std::int64_t>(picked[static_cast<std::size_t>(i / row)]);
-      std::int64_t rows = to.shape()[0];
-      if (s.region.wrap) index = (index % rows + rows) % rows;
-      if (index < 0 || index >= rows) fail(ErrorKind::user, "[write] expected a row in [0, {}), got {}", rows, index);
-      flat = index * row + i % row;
-    }
-    std::int64_t at = element_offset(to, flat);
-    double number = from[static_cast<std::size_t>(broadcast_index(region, i, value.shape()))];
-    if (s.mode == WriteMode::add) number += load_as_double(view, at);
-    if (s.mode == WriteMode::mul) number *= load_as_double(view, at);
-    store_as_double(view, at, number);
   }
 }
 

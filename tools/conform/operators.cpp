@@ -66,10 +66,15 @@ Value binary(Tape& tape, Args& in, const Statement&) {
   return Function(tape, in[0], in[1]);
 }
 
+/// Integers are reduced as doubles and rounded once, at the end.
 template <Value (*All)(Tape&, Arg, bool), Value (*Axis)(Tape&, Arg, std::int64_t, bool)>
 Value reduction(Tape& tape, Args& in, const Statement& s) {
-  Arg x = as_float(tape, as_tensor(tape, in[0]));
-  return s.axis ? Axis(tape, x, *s.axis, s.keep) : All(tape, x, s.keep);
+  Arg x = as_tensor(tape, in[0]);
+  bool integers = !is_floating(x.dtype());
+  if (integers) x = cast(tape, std::move(x), DType::f64);
+  Value reduced = s.axis ? Axis(tape, x, *s.axis, s.keep) : All(tape, x, s.keep);
+  DType dtype = tape.options().default_dtype;
+  return integers && dtype != DType::f64 ? cast(tape, std::move(reduced), dtype) : reduced;
 }
 
 Value run_matmul(Tape& tape, Args& in, const Statement&) {
@@ -147,12 +152,9 @@ Value run_cast(Tape& tape, Args& in, const Statement& s) {
   return is_floating(x.dtype()) ? cast(tape, x, DType::i64) : copy(tape, x);
 }
 
-Value run_argmax(Tape& tape, Args& in, const Statement&) {
-  return argmax(tape, as_float(tape, as_tensor(tape, in[0])));
-}
-Value run_topk(Tape& tape, Args& in, const Statement& s) {
-  return top_k(tape, as_float(tape, as_tensor(tape, in[0])), s.k).indices;
-}
+/// Of integers too: as floats, neighbours above 2^24 would be ties.
+Value run_argmax(Tape& tape, Args& in, const Statement&) { return argmax(tape, as_tensor(tape, in[0])); }
+Value run_topk(Tape& tape, Args& in, const Statement& s) { return top_k(tape, as_tensor(tape, in[0]), s.k).indices; }
 
 Value run_fail(Tape& tape, Args& in, const Statement&) { return fail_once(tape, as_tensor(tape, in[0])); }
 Value run_unsteady(Tape& tape, Args& in, const Statement&) {

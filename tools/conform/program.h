@@ -137,6 +137,9 @@ Program read_program(const std::string& text, const std::string& file);
 /// The same from a file. Errors: io, user.
 Program load_program(const std::string& file);
 
+/// For read_program.cpp; in check_names.cpp. Errors (user): a statement mentions a name that nothing has.
+void require_names(const Program& program, const JsonCursor& top);
+
 /// For read_program.cpp; in read_statements.cpp.
 std::vector<Statement> read_statements(const JsonCursor& at, bool in_main);
 Operand read_operand(const JsonCursor& at);

@@ -251,6 +251,7 @@ Program read_program(const std::string& text, const std::string& file) {
   require_declared(program, program.main, top);
   for (const auto& [name, segment] : program.segments) require_declared(program, segment.body, top);
   require_no_recursion(program, top);
+  require_names(program, top);
   if (top.has("expect")) {
     program.expect = read_expectation(top.at("expect"), program.dtype);
     check_expectation(program, top);

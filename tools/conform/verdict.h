@@ -16,7 +16,9 @@ struct Outcome {
   bool failed = false;
   bool in_backward = false;  // the error came out of a backward
   bool unsupported = false;
-  std::string error;  // with context lines
+  ErrorKind kind = ErrorKind::internal;  // of the error
+  bool index_outside = false;            // the error is an index outside of what it picks from
+  std::string error;                     // with context lines
   std::map<std::string, TensorData> grads, buffers;
   std::map<std::string, std::uint64_t> streams;
   std::map<std::string, CellData> cells;

@@ -15,7 +15,8 @@ constexpr const char* kHelp =
 streams, cells and replay counts with what each program expects. A folder stands for the *.json files in it.
 
 Verdicts: match, reject (an error), silent (no error, a gradient differs), state (something else differs), unsupported,
-and ran for a program that expects nothing. The exit code is 0 if all are match, ran or a reject that is allowed.
+and ran for a program that expects nothing. The exit code is 0 if all are match, ran or a reject that is allowed. A
+file that is no program gets no verdict and does not keep the others from theirs; the exit code is then 2.
 
 Methods: retain, whole, region, mixed (drawn per segment from --seed), and unchecked: replay against live bytes with
 nothing preserved. Its gradients are not to be trusted; it runs only when named.
@@ -45,13 +46,35 @@ std::vector<Method> parse_methods(const std::vector<std::string>& given) {
   return methods;
 }
 
+/// All programs that can be read; why others cannot goes to `mistakes`, a line each.
+std::vector<conform::Program> load_programs(const std::vector<std::string>& paths, std::string& mistakes) {
+  std::vector<conform::Program> programs;
+  auto attempt = [&](auto&& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      if (exit_code(error.kind()) != 2) throw;
+      mistakes += (mistakes.empty() ? "" : "\n") + std::string(error.what());
+    }
+  };
+  for (const std::string& path : paths) {
+    attempt([&] {
+      for (const std::string& file : conform::find_programs({path})) {
+        attempt([&] { programs.push_back(conform::load_program(file)); });
+      }
+    });
+  }
+  return programs;
+}
+
 int run(const Options& options) {
   std::vector<Method> methods = parse_methods(options.methods);
   if (std::find(methods.begin(), methods.end(), Method::unchecked) != methods.end()) {
     fmt::print(stderr, "reprise: method unchecked preserves nothing: its gradients are not to be trusted\n");
   }
-  std::vector<conform::Program> programs;
-  for (const std::string& file : conform::find_programs(options.paths)) programs.push_back(conform::load_program(file));
+  std::string mistakes;
+  std::vector<conform::Program> programs = load_programs(options.paths, mistakes);
+  if (programs.empty()) fail(ErrorKind::user, "{}", mistakes);
   std::ofstream lines;
   if (!options.jsonl.empty()) {
     lines.open(options.jsonl, std::ios::trunc);
@@ -69,6 +92,7 @@ int run(const Options& options) {
   }
   report.print_summary();
   if (lines.is_open() && !lines.flush()) fail(ErrorKind::io, "[conform] cannot write all of {}", options.jsonl);
+  if (!mistakes.empty()) fail(ErrorKind::user, "{}", mistakes);
   return report.fine() ? 0 : 1;
 }
 
