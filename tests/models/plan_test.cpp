@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "core/machine.h"
+#include "models/check/halfway_plans.h"
+#include "models/run/run_folder.h"
 #include "recompute/planning/plan_text.h"
 #include "tests/models/tiny_run.h"
 
@@ -15,17 +17,9 @@ using namespace reprise::testing;  // NOLINT
 
 using Overrides = std::vector<std::string>;
 
-/// A profile with times that are made up, so that no test waits for a measurement: planned as if each node took 1 us.
-Profile even_profile(const Config& config) {
-  DryStep step(config);
-  Walker walker = step.walker();
-  Profile profile;
-  walker.look({}, [&](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
-  profile.step_ns = 10'000'000;
-  profile.micro_batches = config.get_int("train.accumulate");
-  profile.copy = {500, 0.1, 0};
-  profile.gather = {800, 0.12, 3};
-  profile.exchange = {300, 0.2, 3};
+/// A profile with times that are made up, so that no test waits for a measurement, and the marks of a measured one.
+Profile printed_profile(const Config& config) {
+  Profile profile = even_profile(config);
   PlanPrint print = print_of(config);
   profile.machine = processor_name();
   profile.trace = print.trace;
@@ -86,7 +80,7 @@ TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
   for (const Case& c : cases_of_peaks()) {
     ScratchFolder folder;
     Config config = tiny_config(c.text, folder / "none", c.overrides);
-    RunPlanner planner(config, even_profile(config));
+    RunPlanner planner(config, printed_profile(config));
     std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
     int budgets = full() ? 8 : 3;
     for (const std::string& method : plannable_methods()) {
@@ -121,8 +115,8 @@ TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
     plain.insert(plain.end(), {steps, "train.epochs=100", "recompute.segments=none"});
     Json expected = run_tiny(c.text, folder / "plain", plain).summary;
     Config config = tiny_config(c.text, folder / "none", c.overrides);
-    std::ofstream(folder / "profile.json") << to_json(even_profile(config));
-    RunPlanner planner(config, even_profile(config));
+    std::ofstream(folder / "profile.json") << to_json(printed_profile(config));
+    RunPlanner planner(config, printed_profile(config));
     std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
     for (const std::string& method : plannable_methods()) {
       for (int i = 0; i < (full() ? 4 : 1); ++i) {
@@ -142,7 +136,7 @@ TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
 TEST(PlannedTraining, Resnet18HoldsWhatItsJointPlanSays) {
   ScratchFolder folder;
   Config config = tiny_config(kResnet18, folder / "none");
-  RunPlanner planner(config, even_profile(config));
+  RunPlanner planner(config, printed_profile(config));
   std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
   Planner::Answer answer = planner.plan("joint", (low + high) / 2);
   ASSERT_TRUE(answer.plan) << answer.none.message;
@@ -156,7 +150,7 @@ TEST(PlannedTraining, Resnet18HoldsWhatItsJointPlanSays) {
 TEST(PlannedTraining, ProfilesInsideTheBudgetAndKeepsThePlanInTheRunFolder) {
   ScratchFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
-  std::int64_t budget = RunPlanner(config, even_profile(config)).least("joint").predicted_peak;
+  std::int64_t budget = RunPlanner(config, printed_profile(config)).least("joint").predicted_peak;
   Overrides all = {"train.max_steps=4", "recompute.method=joint", "recompute.profile_steps=1",
                    "memory.budget=" + std::to_string(budget)};
   Json summary = run_tiny(kTinyQueue, folder / "run", all).summary;
@@ -182,7 +176,7 @@ TEST(PlannedTraining, ABudgetThatNoPlanFitsSaysTheSmallestThatOneDoes) {
 TEST(PlannedTraining, AProfileOfAnotherMachineIsRefused) {
   ScratchFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
-  Profile other = even_profile(config);
+  Profile other = printed_profile(config);
   other.machine = "another processor";
   std::ofstream(folder / "profile.json") << to_json(other);
   Config planned = tiny_config(kTinyQueue, folder / "run",
@@ -194,7 +188,7 @@ TEST(PlannedTraining, AProfileOfAnotherMachineIsRefused) {
 TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {
   ScratchFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
-  std::ofstream(folder / "plan.json") << to_json(RunPlanner(config, even_profile(config)).least("joint"));
+  std::ofstream(folder / "plan.json") << to_json(RunPlanner(config, printed_profile(config)).least("joint"));
   Config other =
       tiny_config(kTinyQueue, folder / "run", {"model.losses=2", "recompute.plan=" + (folder / "plan.json").string()});
   ErrorKind kind = ErrorKind::internal;
