@@ -206,6 +206,19 @@ TEST_F(RunFolderTest, MetricsChangedFromOutsideAreNotThrownAway) {
   EXPECT_EQ(read(root_ / "m"), text);
 }
 
+TEST_F(RunFolderTest, ReadersOfMetricsLeaveOutATornLastLineOnly) {
+  write(root_ / "m", "{\"step\": 1}\n{\"step\": 2, \"loss\": 0.5}\n{\"step\": 3, \"lo");
+  std::vector<Json> lines = read_metrics(root_ / "m", "plot");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1]["loss"], 0.5);
+  for (const char* bad : {"rubbish", "{\"loss\": 1}", "{\"step\": \"2\"}", "[]", ""}) {
+    write(root_ / "m", "{\"step\": 1}\n" + std::string(bad) + "\n{\"step\": 3}\n");
+    Error error = error_of([&] { read_metrics(root_ / "m", "plot"); });
+    EXPECT_EQ(error.kind(), ErrorKind::io) << bad;
+    EXPECT_NE(error.message().find("m:2: expected a JSON object with a step"), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(RunFolderTest, AFullDiskIsNamed) {
   MetricsLog log("/dev/full");
   Error error = error_of([&] { log.append({{"step", 1}}); });

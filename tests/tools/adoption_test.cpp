@@ -225,6 +225,10 @@ TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
   EXPECT_EQ(reprise("compare " + path("a")).code, 2);
   EXPECT_EQ(reprise("compare " + path("a") + " " + path("nothing")).code, 2);
   EXPECT_EQ(reprise("compare " + path("a") + " " + path("tiny.yaml")).code, 2);
+  std::ofstream(folder_ / "c" / "metrics.jsonl") << "{\"step\": 2}\nnonsense\n{\"step\": 4}\n";
+  Outcome broken = reprise("compare " + path("a") + " " + path("c"));
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_PRED2(contains, broken.text, "metrics.jsonl:2: expected a JSON object");
 }
 
 TEST_F(Adoption, ATableEndsTheTraining) {
