@@ -7,13 +7,13 @@
 #include "core/error.h"
 #include "core/philox.h"
 #include "data/crc32.h"
-#include "tests/data/expect_error.h"
 #include "tests/data/make_archive.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 /// Bytes that hardly compress, like pixels.
 Bytes noise(std::size_t size) {

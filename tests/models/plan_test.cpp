@@ -78,7 +78,7 @@ std::vector<Case> cases_of_peaks() {
 
 TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
   for (const Case& c : cases_of_peaks()) {
-    ScratchFolder folder;
+    TempFolder folder;
     Config config = tiny_config(c.text, folder / "none", c.overrides);
     RunPlanner planner(config, printed_profile(config));
     std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
@@ -109,7 +109,7 @@ TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
 
 TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
   for (const Case& c : cases()) {
-    ScratchFolder folder;
+    TempFolder folder;
     std::string steps = "train.max_steps=" + std::to_string(full() ? 50 : 5);
     Overrides plain = c.overrides;
     plain.insert(plain.end(), {steps, "train.epochs=100", "recompute.segments=none"});
@@ -134,7 +134,7 @@ TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
 }
 
 TEST(PlannedTraining, Resnet18HoldsWhatItsJointPlanSays) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kResnet18, folder / "none");
   RunPlanner planner(config, printed_profile(config));
   std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
@@ -148,21 +148,21 @@ TEST(PlannedTraining, Resnet18HoldsWhatItsJointPlanSays) {
 }
 
 TEST(PlannedTraining, ProfilesInsideTheBudgetAndKeepsThePlanInTheRunFolder) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
   std::int64_t budget = RunPlanner(config, printed_profile(config)).least("joint").predicted_peak;
   Overrides all = {"train.max_steps=4", "recompute.method=joint", "recompute.profile_steps=1",
                    "memory.budget=" + std::to_string(budget)};
   Json summary = run_tiny(kTinyQueue, folder / "run", all).summary;
   EXPECT_LE(summary["memory"]["peak_bytes"].get<std::int64_t>(), budget);
-  Plan plan = plan_from_json(read_file(folder / "run" / kPlanFile), "plan.json");
+  Plan plan = plan_from_json(file_text(folder / "run" / kPlanFile), "plan.json");
   EXPECT_EQ(plan.method, "joint");
   EXPECT_EQ(plan.budget, budget);
-  EXPECT_EQ(profile_from_json(read_file(folder / "run" / kProfileFile), "profile.json").trace, plan.made_for.trace);
+  EXPECT_EQ(profile_from_json(file_text(folder / "run" / kProfileFile), "profile.json").trace, plan.made_for.trace);
 }
 
 TEST(PlannedTraining, ABudgetThatNoPlanFitsSaysTheSmallestThatOneDoes) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "run", {"recompute.method=joint", "memory.budget=10KiB"});
   ErrorKind kind = ErrorKind::internal;
   std::string text = error_of([&] { train(config, {.resume = {}, .progress = ProgressMode::quiet}); }, &kind);
@@ -174,7 +174,7 @@ TEST(PlannedTraining, ABudgetThatNoPlanFitsSaysTheSmallestThatOneDoes) {
 }
 
 TEST(PlannedTraining, AProfileOfAnotherMachineIsRefused) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
   Profile other = printed_profile(config);
   other.machine = "another processor";
@@ -186,7 +186,7 @@ TEST(PlannedTraining, AProfileOfAnotherMachineIsRefused) {
 }
 
 TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
   std::ofstream(folder / "plan.json") << to_json(RunPlanner(config, printed_profile(config)).least("joint"));
   Config other =

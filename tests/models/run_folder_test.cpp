@@ -9,9 +9,12 @@
 
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <sstream>
 
 #include "models/run/progress.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -21,36 +24,27 @@ namespace fs = std::filesystem;
 class RunFolderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "reprise_run_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
+    root_ = folder_.path();
     before_ = fs::current_path();
   }
   void TearDown() override {
     fs::current_path(before_);
     fs::permissions(root_, fs::perms::owner_all);
-    fs::remove_all(root_);
   }
   Config config_for(const std::string& folder) const { return load_config("", {"run.dir='" + folder + "'"}); }
 
-  static std::string read(const fs::path& path) {
-    std::ostringstream out;
-    out << std::ifstream(path, std::ios::binary).rdbuf();
-    return out.str();
-  }
-  static void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+  static std::string read(const fs::path& path) { return testing::file_text(path); }
+  static void write(const fs::path& path, const std::string& text) { testing::write_text(path, text); }
 
-  template <class F>
-  static Error error_of(F&& f) {
-    try {
-      f();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "no error";
-    return Error(ErrorKind::internal, "");
+  /// The error that a call must end with.
+  template <class Call>
+  static Error error_of(Call&& call) {
+    std::optional<Error> error = testing::caught(call);
+    EXPECT_TRUE(error) << "no error";
+    return error.value_or(Error(ErrorKind::internal, ""));
   }
 
+  testing::TempFolder folder_;
   fs::path root_, before_;
 };
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 #include "tools/study/application.h"
 #include "tools/study/application_compare.h"
 
@@ -45,12 +46,6 @@ std::map<std::string, std::string> results(const fs::path& folder) {
 
 class ApplicationStudy : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("reprise_application_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   Outcome study(const std::string& name, const std::string& rest = "") const {
     return reprise("study " + shell_word(kSmall) + " -o " + (folder_ / name).string() + " " + rest);
   }
@@ -75,7 +70,7 @@ class ApplicationStudy : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(ApplicationStudy, KilledInARunItGoesOnAndEndsWithTheSameBytes) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -37,19 +38,11 @@ void write_lines(const fs::path& file, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) out << line << "\n";
 }
 
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 class StudyVerb : public ::testing::Test {
  protected:
   /// The miniature, frozen anew: whether the committed file is current is a test of its own.
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("reprise_study_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    std::string text = text_of(kConfigs + "studies/sparse_write_small.yaml");
+    std::string text = file_text(kConfigs + "studies/sparse_write_small.yaml");
     text = text.substr(0, text.find("fingerprints:"));
     text.replace(text.find("../row_memory.yaml"), 18, kConfigs + "row_memory.yaml");
     std::ofstream(file()) << text;
@@ -57,7 +50,6 @@ class StudyVerb : public ::testing::Test {
     ASSERT_EQ(prints.code, 0) << prints.text;
     std::ofstream(file(), std::ios::app) << prints.text;
   }
-  void TearDown() override { fs::remove_all(folder_); }
   Outcome study(const std::string& name, const std::string& rest = "") const {
     return reprise("study " + shell_word(file()) + " -o " + (folder_ / name).string() + " " + rest);
   }
@@ -100,7 +92,7 @@ class StudyVerb : public ::testing::Test {
     return ids;
   }
 
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(StudyVerb, KilledHalfWayItGoesOnAndTheRecordsAreThoseOfOneRun) {
@@ -237,7 +229,7 @@ TEST_F(StudyVerb, TheMapIsPlannedCellByCellAndMeasuredWhereAsked) {
 
 TEST(StudyFiles, WorkloadsAreThoseThatTheFilesWereFrozenWith) {
   for (const char* name : {"sparse_write_small", "sparse_write"}) {
-    std::string file = kConfigs + "studies/" + name + ".yaml", text = text_of(file);
+    std::string file = kConfigs + "studies/" + name + ".yaml", text = file_text(file);
     Outcome prints = reprise("study " + shell_word(file) + " --print-fingerprints");
     ASSERT_EQ(prints.code, 0) << prints.text;
     EXPECT_TRUE(text.ends_with("\n" + prints.text)) << file << " has other fingerprints than\n" << prints.text;
