@@ -1,15 +1,11 @@
 // The application study in miniature: killed and gone on with, it ends with the records of one that never was; and
 // where two trainings part, the analysis says so.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <thread>
 
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
@@ -53,21 +49,7 @@ class ApplicationStudy : public ::testing::Test {
   /// Begins the study and kills it as soon as `ready` says so. Returns the exit code.
   template <class Ready>
   int begin_and_kill(const std::string& name, Ready&& ready) const {
-    std::string output = (folder_ / name).string();
-    pid_t child = ::fork();
-    if (child == 0) {
-      std::freopen("/dev/null", "w", stdout);
-      std::freopen("/dev/null", "w", stderr);
-      ::execl(REPRISE_BINARY, REPRISE_BINARY, "study", kSmall.c_str(), "-o", output.c_str(), nullptr);
-      ::_exit(127);
-    }
-    int status = 0;
-    bool sent = false;
-    while (::waitpid(child, &status, WNOHANG) == 0) {
-      if (!sent && ready()) sent = ::kill(child, SIGKILL) == 0;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return signal_program({"study", kSmall, "-o", (folder_ / name).string()}, SIGKILL, ready);
   }
 
   TempFolder folder_;

@@ -1,17 +1,13 @@
 // `reprise study` as a person and a script meet it: a miniature study is killed, stopped and resumed; what is not its
 // own is refused.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/support/program.h"
@@ -58,22 +54,8 @@ class StudyVerb : public ::testing::Test {
 
   /// Begins the study and sends `signal` when it has `count` records. Returns the exit code.
   int begin_and_signal(const std::string& name, std::size_t count, int signal) const {
-    std::string output = (folder_ / name).string(), small = file();
-    pid_t child = ::fork();
-    if (child == 0) {
-      std::freopen("/dev/null", "w", stdout);
-      std::freopen("/dev/null", "w", stderr);
-      ::execl(REPRISE_BINARY, REPRISE_BINARY, "study", small.c_str(), "-o", output.c_str(), "processes.budgets=3",
-              nullptr);
-      ::_exit(127);
-    }
-    int status = 0;
-    bool sent = false;
-    while (::waitpid(child, &status, WNOHANG) == 0) {
-      if (!sent && lines_of(records(name)).size() >= count) sent = ::kill(child, signal) == 0;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return signal_program({"study", file(), "-o", (folder_ / name).string(), "processes.budgets=3"}, signal,
+                          [&] { return lines_of(records(name)).size() >= count; });
   }
 
   /// Ids in the order of the file, with the checks that hold for every finished study.
