@@ -21,7 +21,7 @@ Position Config::entry_position(const std::string& key, const std::string& entry
 }
 
 Error Config::located(const std::string& key, const Position& position, const std::string& message) const {
-  std::string value = value_text(*keys_.find(key), setting(key).value);
+  std::string value = value_yaml(*keys_.find(key), setting(key).value);
   if (value.size() > 80) value = value.substr(0, 80) + "...";
   std::string where = position.known() ? position.text() : "default of " + key;
   return Error(ErrorKind::config, fmt::format("{}: {} = {}: {}", where, key, value, message));
@@ -58,7 +58,7 @@ void print_section(const Config& config, const std::string& prefix, int depth, s
     std::size_t dot = rest.find('.');
     if (dot == std::string::npos) {
       lines.push_back(
-          {indent + rest + ": " + value_text(key, config.value(key.name)), config.position(key.name).text()});
+          {indent + rest + ": " + value_yaml(key, config.value(key.name)), config.position(key.name).text()});
       continue;
     }
     std::string section = rest.substr(0, dot);

@@ -86,10 +86,10 @@ ConfigValue read_value(const Key& key, const Node& node);
 std::string read_map_option(const Key& key, const std::string& entry, const Node& node);
 
 /// The value as YAML on one line; reading it back gives the same value.
-std::string value_text(const Key& key, const ConfigValue& value);
+std::string value_yaml(const Key& key, const ConfigValue& value);
 
 /// "1536MiB": the largest unit that divides the number, exact.
-std::string bytes_text(std::int64_t bytes);
+std::string bytes_yaml(std::int64_t bytes);
 
 /// Parses "1.5GiB", "512 MB" or "4096". Nothing when it is no number of bytes, or below 0, or above 2^62.
 std::optional<std::int64_t> parse_bytes(const std::string& text);

@@ -125,7 +125,7 @@ class ConfigLoader {
       current = assignment.node != nullptr ? read_value(key, *assignment.node) : key.default_value;
     }
     if (current == expected) return;
-    fail_config(override.position, "{} is {}, not {}", key.name, value_text(key, current), value_text(key, expected));
+    fail_config(override.position, "{} is {}, not {}", key.name, value_yaml(key, current), value_yaml(key, expected));
   }
 
   std::string find_type() const {

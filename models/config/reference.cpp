@@ -27,11 +27,11 @@ std::vector<Group> groups_of(const Schema& schema) {
 
 /// The default, and the other defaults that model types give a common key.
 std::string default_text(const Schema& schema, const Key& key, bool common) {
-  std::string text = value_text(key, key.default_value);
+  std::string text = value_yaml(key, key.default_value);
   if (!common) return text;
   for (const ModelType& type : schema.model_types()) {
     for (const ModelType::Default& other : type.defaults) {
-      if (other.key == key.name) text += fmt::format(" ({}: {})", type.name, value_text(key, other.value));
+      if (other.key == key.name) text += fmt::format(" ({}: {})", type.name, value_yaml(key, other.value));
     }
   }
   return text;

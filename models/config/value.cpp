@@ -190,7 +190,7 @@ std::optional<double> parse_duration(const std::string& text) {
   return total;
 }
 
-std::string bytes_text(std::int64_t bytes) {
+std::string bytes_yaml(std::int64_t bytes) {
   constexpr std::pair<const char*, std::int64_t> kUnits[] = {
       {"TiB", 1LL << 40}, {"GiB", 1LL << 30}, {"MiB", 1LL << 20}, {"KiB", 1LL << 10}};
   for (auto [name, size] : kUnits) {
@@ -285,7 +285,7 @@ ConfigValue read_value(const Key& key, const Node& node) {
   fail(ErrorKind::internal, "[config] expected a type of the key {}, got {}", key.name, static_cast<int>(key.type));
 }
 
-std::string value_text(const Key& key, const ConfigValue& value) {
+std::string value_yaml(const Key& key, const ConfigValue& value) {
   switch (key.type) {
     case KeyType::integer: return fmt::format("{}", std::get<std::int64_t>(value));
     case KeyType::real: return real_text(std::get<double>(value));
@@ -294,7 +294,7 @@ std::string value_text(const Key& key, const ConfigValue& value) {
     case KeyType::choice: return text_yaml(std::get<std::string>(value));
     case KeyType::bytes: {
       const Bytes& bytes = std::get<Bytes>(value);
-      return bytes ? bytes_text(*bytes) : "none";
+      return bytes ? bytes_yaml(*bytes) : "none";
     }
     case KeyType::duration: return fmt::format("{}s", std::get<double>(value));
     case KeyType::words: {

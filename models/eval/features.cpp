@@ -31,7 +31,7 @@ void fill_slot(const BatchSlot& slot, const ImageSet& set, std::int64_t first, s
 }  // namespace
 
 void stop_evaluation_if_asked() {
-  if (stop_requested()) throw EvaluationStopped{};
+  if (stop_requested()) throw Interrupted{"evaluating"};
 }
 
 void for_each_batch(const EvaluationContext& context, const ImageSet& images, std::int64_t count, const char* stage,

@@ -11,8 +11,7 @@
 
 namespace reprise {
 
-/// Thrown out of an evaluation when somebody asked to stop (core/interrupt.h).
-struct EvaluationStopped {};
+/// Throws Interrupted (core/interrupt.h) when somebody asked to stop.
 void stop_evaluation_if_asked();
 
 /// One batch: images [n, 32, 32, 3] and fine labels [n], from place `first` of the set on. May be called again for the

@@ -20,7 +20,7 @@ double knn_accuracy(FeatureTable train, FeatureTable test, const KnnOptions& opt
 std::vector<std::int64_t> vote_of_neighbours(FeatureTable train, FeatureTable test, const KnnOptions& options);
 
 /// The accuracy of an encoder as it is, on the run's images, by the keys eval.knn_*. Nothing of the encoder changes.
-/// Percent. Errors (memory). Throws EvaluationStopped.
+/// Percent. Errors (memory). Throws Interrupted.
 double knn_of_encoder(const EvaluationContext& context, const Encoder& encoder);
 
 /// Gives `context.predictions` the features of the first `images` test images and then the labels of those among the

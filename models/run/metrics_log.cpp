@@ -83,4 +83,19 @@ void MetricsLog::sync() {
   if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_errno("run folder", "sync", path_.native(), errno);
 }
 
+std::vector<Json> read_metrics(const std::filesystem::path& path, std::string_view who) {
+  std::vector<Json> lines;
+  std::int64_t number = 0;
+  read_lines(path, who, kLongestLine, [&](std::string& text, bool whole) {
+    ++number;
+    Json line = Json::parse(text, nullptr, false);
+    bool good = line.is_object() && line.contains("step") && line["step"].is_number_integer();
+    if (good) lines.push_back(std::move(line));
+    if (good || !whole) return;
+    fail(ErrorKind::io, "[{}] {}:{}: expected a JSON object with a step, got something else", who, path.string(),
+         number);
+  });
+  return lines;
+}
+
 }  // namespace reprise

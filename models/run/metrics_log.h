@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <string_view>
+#include <vector>
 
 #include "models/run/json_text.h"
 
@@ -36,5 +38,10 @@ class MetricsLog {
   int descriptor_ = -1;
   std::function<void(const Json&)> reader_;
 };
+
+/// The lines of a metrics.jsonl, in their order; `who` heads the errors. A last line that is not whole is left out if
+/// it cannot be read: a run may be writing it, or was killed in it. Errors (io), with file and line: another line that
+/// is no object with a whole number as "step"; and those of read_lines().
+std::vector<Json> read_metrics(const std::filesystem::path& path, std::string_view who);
 
 }  // namespace reprise

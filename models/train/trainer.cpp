@@ -65,7 +65,7 @@ TrainOutcome evaluate_run(const fs::path& folder, const Config& config, Progress
       if (figures.is_object()) report.update(figures);  // a model may have nothing to say
       write_eval(folder, report);
       return {Ending::finished, "", folder, std::move(report)};
-    } catch (const EvaluationStopped&) {
+    } catch (const Interrupted&) {
       return {Ending::interrupted, "interrupted; nothing was changed", folder, {}};
     }
   });

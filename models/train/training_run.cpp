@@ -182,7 +182,7 @@ bool TrainingRun::evaluate_if_due() try {
   line.update(figures);
   add_line(std::move(line));
   return true;
-} catch (const EvaluationStopped&) {
+} catch (const Interrupted&) {
   return false;
 }
 
@@ -206,7 +206,7 @@ bool TrainingRun::hash_epoch_if_due() try {
   hashed_epoch_ = epoch;
   folder_->metrics().append({{"step", state_.step}, {"epoch", epoch}, {"hash", hashes(predictions)}});
   return true;
-} catch (const EvaluationStopped&) {
+} catch (const Interrupted&) {
   return false;
 }
 
@@ -323,7 +323,7 @@ TrainOutcome TrainingRun::go(RunFolder& folder, bool resumed) {
     std::string kept =
         saved_step_ >= 0 ? fmt::format("the checkpoint of step {} stays", saved_step_) : "there is no checkpoint yet";
     return {Ending::diverged, fmt::format("[train] {}. {}", diverged.message, kept), folder_->path(), {}};
-  } catch (const EvaluationStopped&) {
+  } catch (const Interrupted&) {
     return interrupted();
   }
 }

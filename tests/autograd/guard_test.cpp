@@ -10,11 +10,12 @@
 #include "ops/shape_ops.h"
 #include "ops/state.h"
 #include "ops/unary.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
 
-class GuardTest : public testing::Test {
+class GuardTest : public ::testing::Test {
  protected:
   void SetUp() override {
     register_builtin_ops();
@@ -34,16 +35,10 @@ class GuardTest : public testing::Test {
 
   void expose_queue() { lying::hidden.data = reinterpret_cast<float*>(queue.storage().raw()); }
 
-  /// The text of the error that `body` must throw, of kind internal.
+  /// The text of the internal error that `body` must throw.
   template <class Body>
-  std::string error_of(const Body& body) {
-    try {
-      body();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::internal);
-      return error.what();
-    }
-    return "no error";
+  static std::string error_of(const Body& body) {
+    return testing::error_of_kind(ErrorKind::internal, body);
   }
   std::string forward_error(const Op& op) {
     return error_of([&] { tape.apply_one(op, {x}); });

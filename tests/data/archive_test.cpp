@@ -6,13 +6,13 @@
 
 #include "core/error.h"
 #include "core/philox.h"
-#include "tests/data/expect_error.h"
 #include "tests/data/make_archive.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 /// Bytes that hardly compress, like pixels.
 Bytes noise(std::size_t size) {

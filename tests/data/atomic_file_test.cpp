@@ -10,13 +10,13 @@
 #include <stdexcept>
 
 #include "core/error.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/temp_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 TEST(AtomicFile, WritesAndReplaces) {
   TempFolder folder;

@@ -11,12 +11,12 @@
 #include "core/error.h"
 #include "core/philox.h"
 #include "data/synthetic.h"
-#include "tests/data/expect_error.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 const ImageSet& images() {
   static const Dataset set = [] {

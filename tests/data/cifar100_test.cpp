@@ -7,13 +7,14 @@
 
 #include "core/error.h"
 #include "data/synthetic.h"
-#include "tests/data/expect_error.h"
 #include "tests/data/make_archive.h"
+#include "tests/support/errors.h"
+#include "tests/support/surroundings.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 Dataset small_set() {
   SyntheticOptions options;

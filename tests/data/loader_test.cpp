@@ -14,12 +14,12 @@
 #include "core/parallel.h"
 #include "data/shuffle.h"
 #include "data/synthetic.h"
-#include "tests/data/expect_error.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 /// Counts what the loader takes.
 class CountingAllocator final : public Allocator {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/data/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
-namespace reprise::test {
+namespace reprise::testing {
 
 struct TestMember {
   std::string name;
@@ -58,4 +58,4 @@ inline void make_compressed(const std::filesystem::path& path, Filter filter, co
   write_members(a, path, {{"data", bytes}});
 }
 
-}  // namespace reprise::test
+}  // namespace reprise::testing

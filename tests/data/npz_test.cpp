@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/temp_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 TEST(Npz, HeadersAreThoseOfTheFormat) {
   for (const Shape& shape : {Shape{}, Shape{7}, Shape{2, 3}, Shape{8, 4, 3, 3}, Shape{1000000, 1000000}}) {

@@ -9,13 +9,14 @@
 
 #include "core/error.h"
 #include "core/philox.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/temp_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/surroundings.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 Bytes with_header(const std::string& header, std::size_t data_bytes) {
   Bytes bytes(8 + header.size() + data_bytes, 0);
@@ -203,10 +204,8 @@ TEST(Safetensors, AFileCutAnywhereOrWithAFlippedHeaderByteNeverReadsOutside) {
 }
 
 TEST(Safetensors, ThePythonPackageReadsOursAndWeReadIts) {
-  const char* named = std::getenv("REPRISE_PYTHON");
-  const std::string python = named ? named : "python3";
-  if (std::system((python + " -c 'import safetensors.numpy' 2>/dev/null").c_str()) != 0) {
-    GTEST_SKIP() << python << " has no package safetensors";
+  if (std::system((python() + " -c 'import safetensors.numpy' 2>/dev/null").c_str()) != 0) {
+    GTEST_SKIP() << python() << " has no package safetensors";
   }
   TempFolder folder;
   const std::vector<float> weights = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f};
@@ -230,7 +229,7 @@ with safe_open(d + "/ours", "np") as f:
 a = np.arange(6, dtype=np.float64).reshape(3, 2)
 save_file({"a.b": a, "h": np.ones(2, np.float16), "n": np.array([3, 4], np.int32)}, d + "/theirs", {"k": "v"})
 )");
-  ASSERT_EQ(std::system((python + " " + (folder / "check.py").string() + " " + folder.path().string()).c_str()), 0);
+  ASSERT_EQ(std::system((python() + " " + (folder / "check.py").string() + " " + folder.path().string()).c_str()), 0);
   const SafetensorsFile theirs(folder / "theirs");
   EXPECT_EQ(theirs.metadata().at("k"), "v");
   std::vector<double> a(6);

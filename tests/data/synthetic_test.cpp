@@ -10,12 +10,12 @@
 #include "core/parallel.h"
 #include "data/cifar100.h"
 #include "data/textures.h"
-#include "tests/data/expect_error.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 SyntheticOptions sized(std::int64_t train, std::int64_t test) {
   SyntheticOptions options;

@@ -9,13 +9,13 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/data/expect_error.h"
-#include "tests/data/temp_folder.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
 
-using namespace test;
+using namespace testing;
 
 TEST(TextFile, IsReadWholeUpToItsLimit) {
   TempFolder folder;

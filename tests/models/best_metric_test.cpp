@@ -85,7 +85,7 @@ TEST(Knn, FollowsThePublishedRule) {
 }
 
 TEST(Knn, MeasuringChangesNothingOfTheTraining) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   for (const char* text : {kTinyQueue, kTinyClassifier}) {
     fs::path plain = scratch / (std::string("plain") + text[30]), measured = scratch / (std::string("knn") + text[30]);
     Json without = run_tiny(text, plain, {"recompute.method=region"}).summary;
@@ -103,7 +103,7 @@ TEST(Knn, MeasuringChangesNothingOfTheTraining) {
 }
 
 TEST(BestMetric, TheWeightsOfTheBestLineStay) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   for (const std::string metric : {"knn", "loss"}) {
     fs::path folder = scratch / metric;
     Json summary =
@@ -137,7 +137,7 @@ TEST(BestMetric, TheWeightsOfTheBestLineStay) {
 }
 
 TEST(BestMetric, ARunStopsEarlyWhereItsLinesSaySo) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   run_tiny(kTinyQueue, scratch / "whole", with(kMeasured, {"eval.knn_every=1"}));
   auto lines = measurements(scratch / "whole");
   for (int patience : {1, 2, 3}) {
@@ -171,20 +171,20 @@ TEST(BestMetric, ARunStopsEarlyWhereItsLinesSaySo) {
       EXPECT_EQ(second["best"], summary["best"]);
       EXPECT_EQ(second["hash"], summary["hash"]);
       EXPECT_EQ(measurements(resumed), measurements(folder));
-      EXPECT_EQ(read_file(resumed / kBestFile), read_file(folder / kBestFile));
+      EXPECT_EQ(file_text(resumed / kBestFile), file_text(folder / kBestFile));
     }
   }
 }
 
 TEST(BestMetric, AMeasurementThatWasInterruptedIsTakenWhenTheRunGoesOn) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   run_tiny(kTinyQueue, scratch / "whole", kMeasured);
   run_tiny(kTinyQueue, scratch / "run", with(kMeasured, {"train.max_steps=8"}));
   // As a stop in the middle of the measurement after step 8 leaves it: the step is saved, its line is not there.
   fs::path state = scratch / "run" / "state.json", metrics = scratch / "run" / "metrics.jsonl";
-  Json saved = Json::parse(read_file(state));
+  Json saved = Json::parse(file_text(state));
   saved["evaluated_step"] = 4;
-  std::string lines = read_file(metrics);
+  std::string lines = file_text(metrics);
   auto first = measurements(scratch / "run").front();
   saved["best"] = {{"metric", "knn"}, {"value", first.second}, {"step", first.first}, {"waited", 0}};
   lines.resize(lines.rfind("{\"step\": 8"));
@@ -194,11 +194,11 @@ TEST(BestMetric, AMeasurementThatWasInterruptedIsTakenWhenTheRunGoesOn) {
   Config config = RunFolder::read_config(scratch / "run", number_overrides({"train.max_steps=0"}));
   Json summary = train(config, {.resume = scratch / "run", .progress = ProgressMode::quiet}).summary;
   EXPECT_EQ(deterministic_lines(scratch / "run"), deterministic_lines(scratch / "whole"));
-  EXPECT_EQ(summary["best"], Json::parse(read_file(scratch / "whole" / "summary.json"))["best"]);
+  EXPECT_EQ(summary["best"], Json::parse(file_text(scratch / "whole" / "summary.json"))["best"]);
 }
 
 TEST(BestMetric, MetricsThatNothingMeasuresAreRefused) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   auto message = [&](std::vector<std::string> overrides) {
     Config config = tiny_config(kTinyQueue, scratch / "run", std::move(overrides));
     ErrorKind kind = ErrorKind::internal;

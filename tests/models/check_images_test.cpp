@@ -6,16 +6,14 @@
 #include <filesystem>
 
 #include "models/check/check.h"
+#include "tests/support/surroundings.h"
 
 namespace reprise {
 namespace {
 
 std::string images() {
-  const char* named = std::getenv("REPRISE_SHARED");
-  std::filesystem::path shared =
-      named ? std::filesystem::path(named) : std::filesystem::path(REPRISE_SOURCE_DIR) / ".." / "shared";
   std::error_code error;
-  std::filesystem::path folder = shared / "cifar100";
+  std::filesystem::path folder = testing::shared_folder() / "cifar100";
   return std::filesystem::exists(folder / "train.bin.xz", error) ? folder.string() : "";
 }
 

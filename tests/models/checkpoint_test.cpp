@@ -39,7 +39,7 @@ std::string load_error(const fs::path& folder, const std::vector<NamedTensor>& t
 }
 
 TEST(Checkpoint, ComesBackAsItWas) {
-  ScratchFolder folder;
+  TempFolder folder;
   Tensors t;
   EXPECT_FALSE(read_state(folder.path()).has_value());
   std::string hash = hash_tensors(t.list);
@@ -54,7 +54,7 @@ TEST(Checkpoint, ComesBackAsItWas) {
 }
 
 TEST(Checkpoint, TheLastOnesStay) {
-  ScratchFolder folder;
+  TempFolder folder;
   Tensors t;
   for (std::int64_t step : {5, 10, 15, 20}) save_checkpoint(folder.path(), step, "m", t.list, {}, 2);
   std::vector<std::string> names;
@@ -63,14 +63,14 @@ TEST(Checkpoint, TheLastOnesStay) {
   EXPECT_EQ(names, (std::vector<std::string>{"checkpoint-00000015.safetensors", "checkpoint-00000020.safetensors",
                                              "checkpoint.safetensors", "state-00000015.json", "state-00000020.json",
                                              "state.json"}));
-  EXPECT_EQ(read_file(folder / "checkpoint.safetensors"), read_file(folder / "checkpoint-00000020.safetensors"));
+  EXPECT_EQ(file_text(folder / "checkpoint.safetensors"), file_text(folder / "checkpoint-00000020.safetensors"));
 }
 
 TEST(Checkpoint, TheStateDecidesWhereTheTwoDiffer) {
-  ScratchFolder folder;
+  TempFolder folder;
   Tensors t;
   save_checkpoint(folder.path(), 1, "m", t.list, {}, 5);
-  std::string old = read_file(folder / "checkpoint.safetensors");
+  std::string old = file_text(folder / "checkpoint.safetensors");
   t.list[0].tensor.assign_doubles(std::vector<double>{9, 9, 9, 9, 9, 9});
   save_checkpoint(folder.path(), 2, "m", t.list, {}, 5);
   std::string hash = hash_tensors(t.list);
@@ -82,25 +82,25 @@ TEST(Checkpoint, TheStateDecidesWhereTheTwoDiffer) {
 }
 
 TEST(Checkpoint, WhatAKillLeftUndoneBehindTheStateIsDoneByTheNextStart) {
-  ScratchFolder folder;
+  TempFolder folder;
   Tensors t;
   save_checkpoint(folder.path(), 1, "m", t.list, {}, 5);
   fs::copy_file(folder / "checkpoint-00000001.safetensors", folder / "old");
   t.list[0].tensor.assign_doubles(std::vector<double>{9, 9, 9, 9, 9, 9});
   save_checkpoint(folder.path(), 2, "m", t.list, {}, 5);
-  std::string newest = read_file(folder / "checkpoint-00000002.safetensors");
+  std::string newest = file_text(folder / "checkpoint-00000002.safetensors");
   fs::rename(folder / "old", folder / "checkpoint.safetensors");
   complete_checkpoint(folder.path(), read_state(folder.path()).value(), 1);
-  EXPECT_EQ(read_file(folder / "checkpoint.safetensors"), newest);
+  EXPECT_EQ(file_text(folder / "checkpoint.safetensors"), newest);
   EXPECT_FALSE(fs::exists(folder / "checkpoint-00000001.safetensors"));
   EXPECT_FALSE(fs::exists(folder / "state-00000001.json"));
   EXPECT_FALSE(fs::exists(folder / "checkpoint.safetensors.partial"));
   complete_checkpoint(folder.path(), read_state(folder.path()).value(), 1);
-  EXPECT_EQ(read_file(folder / "checkpoint.safetensors"), newest);
+  EXPECT_EQ(file_text(folder / "checkpoint.safetensors"), newest);
 }
 
 TEST(Checkpoint, AStateThatCannotBeReadIsNoRunWithoutOne) {
-  ScratchFolder folder;
+  TempFolder folder;
   fs::create_symlink("nowhere", folder / "state.json");
   ErrorKind kind = ErrorKind::internal;
   EXPECT_TRUE(contains(error_of([&] { read_state(folder.path()); }, &kind), "state.json: No such file"));
@@ -108,10 +108,10 @@ TEST(Checkpoint, AStateThatCannotBeReadIsNoRunWithoutOne) {
 }
 
 TEST(Checkpoint, DamageIsRefused) {
-  ScratchFolder folder;
+  TempFolder folder;
   Tensors t;
   save_checkpoint(folder.path(), 1, "m", t.list, {}, 1);
-  const std::string good = read_file(folder / "checkpoint.safetensors"), good_state = read_file(folder / "state.json");
+  const std::string good = file_text(folder / "checkpoint.safetensors"), good_state = file_text(folder / "state.json");
   auto write = [&](const std::string& name, const std::string& text) {
     fs::remove(folder / name);
     std::ofstream(folder / name, std::ios::binary) << text;
@@ -142,7 +142,7 @@ TEST(Checkpoint, DamageIsRefused) {
 }
 
 TEST(Checkpoint, AnotherModelIsRefused) {
-  ScratchFolder folder;
+  TempFolder folder;
   Tensors t, more;
   save_checkpoint(folder.path(), 1, "m", t.list, {}, 1);
   ErrorKind kind = ErrorKind::internal;
@@ -157,7 +157,7 @@ TEST(Checkpoint, AnotherModelIsRefused) {
 }
 
 TEST(Checkpoint, InitialValuesMustFitExactly) {
-  ScratchFolder folder;
+  TempFolder folder;
   Tensors t;
   save_checkpoint(folder.path(), 1, "m", t.list, {}, 1);
   std::vector<NamedTensor> model(t.list.begin(), t.list.begin() + 2);

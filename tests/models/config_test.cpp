@@ -10,27 +10,23 @@
 #include "models/config/model_keys.h"
 #include "models/config/reference.h"
 #include "models/config/yaml_reader.h"
+#include "tests/support/errors.h"
+#include "tests/support/text.h"
 
 namespace reprise {
 namespace {
+
+using namespace testing;
 
 Config from(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return parse_config(text, "run.yaml", overrides);
 }
 
-/// The text of the config error that loading gives; empty (and a test failure) when it gives none.
+/// The text of the config error that loading gives.
 std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  try {
-    from(text, overrides);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::config) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "loaded: " << text;
-  return "";
+  SCOPED_TRACE("loading " + text);
+  return error_of_kind(ErrorKind::config, [&] { from(text, overrides); });
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 #define EXPECT_REFUSED(text, part) EXPECT_PRED2(contains, refusal(text), part)
 #define EXPECT_OVERRIDE_REFUSED(override, part) EXPECT_PRED2(contains, refusal("{}", {override}), part)

@@ -41,7 +41,7 @@ class Disk : public ::testing::Test {
     return text.substr(at, text.find("== ", at) - at);
   }
 
-  ScratchFolder scratch_;
+  TempFolder scratch_;
 };
 
 TEST_F(Disk, AFullOneKeepsTheLastCheckpointAndTheRunGoesOnWithRoom) {
@@ -75,8 +75,8 @@ TEST_F(Disk, AFullOneKeepsTheLastCheckpointAndTheRunGoesOnWithRoom) {
 
   run_tiny(kTinyQueue, scratch_ / "whole", {"train.checkpoint_every=1", "train.log_every=1"});
   EXPECT_EQ(deterministic_lines(scratch_ / "kept"), deterministic_lines(scratch_ / "whole"));
-  EXPECT_EQ(Json::parse(read_file(scratch_ / "kept" / "summary.json"))["hash"],
-            Json::parse(read_file(scratch_ / "whole" / "summary.json"))["hash"]);
+  EXPECT_EQ(Json::parse(file_text(scratch_ / "kept" / "summary.json"))["hash"],
+            Json::parse(file_text(scratch_ / "whole" / "summary.json"))["hash"]);
 }
 
 TEST_F(Disk, AReadOnlyOneIsNamedAndNothingChanges) {

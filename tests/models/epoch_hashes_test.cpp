@@ -28,7 +28,7 @@ std::vector<Json> hash_lines(const fs::path& folder) {
 }
 
 TEST(EpochHashes, StandAfterEveryEpochAndAreTheSameUnderEveryMethodThatRestores) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   Json summary = run_tiny(kTinyQueue, scratch / "retain", hashing()).summary;
   std::vector<Json> lines = hash_lines(scratch / "retain");
   ASSERT_EQ(lines.size(), 3u);
@@ -53,7 +53,7 @@ TEST(EpochHashes, StandAfterEveryEpochAndAreTheSameUnderEveryMethodThatRestores)
 }
 
 TEST(EpochHashes, OnlyLookAtTheRun) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   Json with = run_tiny(kTinyQueue, scratch / "with", hashing()).summary;
   Json without = run_tiny(kTinyQueue, scratch / "without", hashing({"train.epoch_hashes=false"})).summary;
   EXPECT_TRUE(hash_lines(scratch / "without").empty());
@@ -62,7 +62,7 @@ TEST(EpochHashes, OnlyLookAtTheRun) {
 }
 
 TEST(EpochHashes, PredictionsCoverTheImagesThatAreAskedFor) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   run_tiny(kTinyQueue, scratch / "a", hashing());
   run_tiny(kTinyQueue, scratch / "b", hashing({"eval.hash_images=13"}));
   run_tiny(kTinyQueue, scratch / "c", hashing({"eval.batch=5"}));
@@ -74,7 +74,7 @@ TEST(EpochHashes, PredictionsCoverTheImagesThatAreAskedFor) {
 }
 
 TEST(EpochHashes, AClassifierPredictsScores) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   Json summary = run_tiny(kTinyClassifier, scratch / "a", {"train.epoch_hashes=true", "eval.hash_images=100"}).summary;
   std::vector<Json> lines = hash_lines(scratch / "a");
   ASSERT_EQ(lines.size(), 2u);
@@ -83,15 +83,15 @@ TEST(EpochHashes, AClassifierPredictsScores) {
 }
 
 TEST(EpochHashes, ThoseThatAStopLeftOutAreTakenWhenTheRunGoesOn) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   run_tiny(kTinyQueue, scratch / "whole", hashing());
   run_tiny(kTinyQueue, scratch / "run", hashing({"train.max_steps=4"}));
   // As a stop in the middle of the predictions leaves it: the step is saved, its line is not there.
   fs::path state = scratch / "run" / "state.json", metrics = scratch / "run" / "metrics.jsonl";
-  Json saved = Json::parse(read_file(state));
+  Json saved = Json::parse(file_text(state));
   ASSERT_EQ(saved["hashed_epoch"], 1);
   saved["hashed_epoch"] = 0;
-  std::string lines = read_file(metrics);
+  std::string lines = file_text(metrics);
   lines.resize(lines.rfind("{\"step\": 4, \"epoch\": 1, \"hash\""));
   fs::remove(state);
   std::ofstream(state) << json_pretty(saved);

@@ -112,10 +112,10 @@ class FailingDisk : public ::testing::Test {
 
   void expect_same_end(const Operation& o) const {
     EXPECT_EQ(deterministic_lines(scratch_ / "run"), deterministic_lines(scratch_ / "whole"));
-    EXPECT_EQ(Json::parse(read_file(scratch_ / "run" / "summary.json"))["hash"],
-              Json::parse(read_file(scratch_ / "whole" / "summary.json"))["hash"]);
-    EXPECT_EQ(read_file(scratch_ / "run" / "checkpoint.safetensors"),
-              read_file(scratch_ / "whole" / "checkpoint.safetensors"));
+    EXPECT_EQ(Json::parse(file_text(scratch_ / "run" / "summary.json"))["hash"],
+              Json::parse(file_text(scratch_ / "whole" / "summary.json"))["hash"]);
+    EXPECT_EQ(file_text(scratch_ / "run" / "checkpoint.safetensors"),
+              file_text(scratch_ / "whole" / "checkpoint.safetensors"));
     EXPECT_FALSE(partial_files("run"));
     if (o.what != "remove") {
       EXPECT_EQ(names("run"), names("whole"));
@@ -161,7 +161,7 @@ class FailingDisk : public ::testing::Test {
     }
   }
 
-  ScratchFolder scratch_;
+  TempFolder scratch_;
 };
 
 TEST_F(FailingDisk, IsCountedWhole) {

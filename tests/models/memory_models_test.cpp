@@ -60,7 +60,7 @@ TEST(MemoryModels, PassTheCheckOfTheirMethodsAndGradients) {
 
 TEST(MemoryModels, TrainWithoutImagesAndLearn) {
   for (const Kind& kind : kKinds) {
-    ScratchFolder folder;
+    TempFolder folder;
     Json summary = run_tiny(text_of(kind).c_str(), folder / "run", {"train.epochs=20"}).summary;
     EXPECT_EQ(summary["steps"], 20);
     EXPECT_FALSE(summary.contains("probe"));
@@ -74,7 +74,7 @@ TEST(MemoryModels, TrainWithoutImagesAndLearn) {
 
 TEST(MemoryModels, ARunThatIsResumedEndsInTheSameBytes) {
   for (const Kind& kind : kKinds) {
-    ScratchFolder scratch;
+    TempFolder scratch;
     Overrides region = {"recompute.method=region", "train.optimiser=adamw", "train.accumulate=2", "train.epochs=12"};
     Json whole = run_tiny(text_of(kind).c_str(), scratch / "whole", region).summary;
     Overrides first = region;
@@ -90,7 +90,7 @@ TEST(MemoryModels, ARunThatIsResumedEndsInTheSameBytes) {
 
 TEST(MemoryModels, ThePeakIsPredictedForEveryMethodAndBudget) {
   for (const Kind& kind : kKinds) {
-    ScratchFolder folder;
+    TempFolder folder;
     Config config = config_of(kind);
     RunPlanner planner(config, even_profile(config));
     std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
@@ -120,7 +120,7 @@ TEST(MemoryModels, ThePeakIsPredictedWhereRecordsAreManyAndSmall) {
   const char* text =
       "model: {type: row_memory, layers: 11, width: 8, hidden: 8, table: {rows: 800, width: 8}, reads: 4, writes: 200}\n"
       "threads: 1\ntrain: {batch: 128, max_steps: 2, epochs: 2}\n";
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(text, folder / "none");
   RunPlanner planner(config, even_profile(config));
   std::int64_t low = planner.least("region").predicted_peak, high = planner.plan("retain", 0).plan->predicted_peak;

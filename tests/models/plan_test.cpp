@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/machine.h"
+#include "models/check/halfway_plans.h"
 #include "models/run/run_folder.h"
 #include "recompute/planning/plan_text.h"
 #include "tests/models/tiny_run.h"
@@ -16,17 +17,9 @@ using namespace reprise::testing;  // NOLINT
 
 using Overrides = std::vector<std::string>;
 
-/// A profile with times that are made up, so that no test waits for a measurement: planned as if each node took 1 us.
-Profile even_profile(const Config& config) {
-  DryStep step(config);
-  Walker walker = step.walker();
-  Profile profile;
-  walker.look({}, [&](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
-  profile.step_ns = 10'000'000;
-  profile.micro_batches = config.get_int("train.accumulate");
-  profile.copy = {500, 0.1, 0};
-  profile.gather = {800, 0.12, 3};
-  profile.exchange = {300, 0.2, 3};
+/// A profile with times that are made up, so that no test waits for a measurement, and the marks of a measured one.
+Profile printed_profile(const Config& config) {
+  Profile profile = even_profile(config);
   PlanPrint print = print_of(config);
   profile.machine = processor_name();
   profile.trace = print.trace;
@@ -86,9 +79,9 @@ std::vector<Case> cases_of_peaks() {
 
 TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
   for (const Case& c : cases_of_peaks()) {
-    ScratchFolder folder;
+    TempFolder folder;
     Config config = tiny_config(c.text, folder / "none", c.overrides);
-    RunPlanner planner(config, even_profile(config));
+    RunPlanner planner(config, printed_profile(config));
     std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
     int budgets = full() ? 8 : 3;
     for (const std::string& method : plannable_methods()) {
@@ -117,14 +110,14 @@ TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
 
 TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
   for (const Case& c : cases()) {
-    ScratchFolder folder;
+    TempFolder folder;
     std::string steps = "train.max_steps=" + std::to_string(full() ? 50 : 5);
     Overrides plain = c.overrides;
     plain.insert(plain.end(), {steps, "train.epochs=100", "recompute.segments=none"});
     Json expected = run_tiny(c.text, folder / "plain", plain).summary;
     Config config = tiny_config(c.text, folder / "none", c.overrides);
-    std::ofstream(folder / "profile.json") << to_json(even_profile(config));
-    RunPlanner planner(config, even_profile(config));
+    std::ofstream(folder / "profile.json") << to_json(printed_profile(config));
+    RunPlanner planner(config, printed_profile(config));
     std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
     for (const std::string& method : plannable_methods()) {
       for (int i = 0; i < (full() ? 4 : 1); ++i) {
@@ -142,9 +135,9 @@ TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
 }
 
 TEST(PlannedTraining, Resnet18HoldsWhatItsJointPlanSays) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kResnet18, folder / "none");
-  RunPlanner planner(config, even_profile(config));
+  RunPlanner planner(config, printed_profile(config));
   std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
   Planner::Answer answer = planner.plan("joint", (low + high) / 2);
   ASSERT_TRUE(answer.plan) << answer.none.message;
@@ -156,21 +149,21 @@ TEST(PlannedTraining, Resnet18HoldsWhatItsJointPlanSays) {
 }
 
 TEST(PlannedTraining, ProfilesInsideTheBudgetAndKeepsThePlanInTheRunFolder) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
-  std::int64_t budget = RunPlanner(config, even_profile(config)).least("joint").predicted_peak;
+  std::int64_t budget = RunPlanner(config, printed_profile(config)).least("joint").predicted_peak;
   Overrides all = {"train.max_steps=4", "recompute.method=joint", "recompute.profile_steps=1",
                    "memory.budget=" + std::to_string(budget)};
   Json summary = run_tiny(kTinyQueue, folder / "run", all).summary;
   EXPECT_LE(summary["memory"]["peak_bytes"].get<std::int64_t>(), budget);
-  Plan plan = plan_from_json(read_file(folder / "run" / kPlanFile), "plan.json");
+  Plan plan = plan_from_json(file_text(folder / "run" / kPlanFile), "plan.json");
   EXPECT_EQ(plan.method, "joint");
   EXPECT_EQ(plan.budget, budget);
-  EXPECT_EQ(profile_from_json(read_file(folder / "run" / kProfileFile), "profile.json").trace, plan.made_for.trace);
+  EXPECT_EQ(profile_from_json(file_text(folder / "run" / kProfileFile), "profile.json").trace, plan.made_for.trace);
 }
 
 TEST(PlannedTraining, ABudgetThatNoPlanFitsSaysTheSmallestThatOneDoes) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "run", {"recompute.method=joint", "memory.budget=10KiB"});
   ErrorKind kind = ErrorKind::internal;
   std::string text = error_of([&] { train(config, {.resume = {}, .progress = ProgressMode::quiet}); }, &kind);
@@ -182,9 +175,9 @@ TEST(PlannedTraining, ABudgetThatNoPlanFitsSaysTheSmallestThatOneDoes) {
 }
 
 TEST(PlannedTraining, AProfileOfAnotherMachineIsRefused) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
-  Profile other = even_profile(config);
+  Profile other = printed_profile(config);
   other.machine = "another processor";
   std::ofstream(folder / "profile.json") << to_json(other);
   Config planned = tiny_config(kTinyQueue, folder / "run",
@@ -194,9 +187,9 @@ TEST(PlannedTraining, AProfileOfAnotherMachineIsRefused) {
 }
 
 TEST(PlannedTraining, AProfileOfAnotherStepIsRefusedWithWhatDiffers) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
-  std::ofstream(folder / "profile.json") << to_json(even_profile(config));
+  std::ofstream(folder / "profile.json") << to_json(printed_profile(config));
   const std::pair<const char*, const char*> others[] = {{"train.accumulate=3", "3 micro-batches"},
                                                         {"train.optimiser=adamw", "optimiser adamw"}};
   for (auto [key, part] : others) {
@@ -223,10 +216,10 @@ std::string refusal_of(const fs::path& file, const fs::path& run, Overrides over
 }
 
 TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
   fs::path file = folder / "plan.json";
-  std::ofstream(file) << to_json(RunPlanner(config, even_profile(config)).least("joint"));
+  std::ofstream(file) << to_json(RunPlanner(config, printed_profile(config)).least("joint"));
   struct Other {
     const char* key;
     std::vector<std::string> says;
@@ -242,9 +235,9 @@ TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {
 }
 
 TEST(PlannedTraining, APlanThatWasChangedByHandIsRefusedWithThePlace) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
-  const Json good = Json::parse(to_json(RunPlanner(config, even_profile(config)).plan("joint", 0).plan.value()));
+  const Json good = Json::parse(to_json(RunPlanner(config, printed_profile(config)).plan("joint", 0).plan.value()));
   auto expect = [&](const std::string& part, const std::function<void(Json&)>& change) {
     Json changed = good;
     change(changed);
@@ -262,9 +255,9 @@ TEST(PlannedTraining, APlanThatWasChangedByHandIsRefusedWithThePlace) {
 }
 
 TEST(PlannedTraining, APlanWhoseStepPeaksElsewhereOrOfAnotherBuildIsRefused) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyQueue, folder / "none");
-  Plan plan = RunPlanner(config, even_profile(config)).least("joint");
+  Plan plan = RunPlanner(config, printed_profile(config)).least("joint");
   std::int64_t peak = plan.predicted_peak;
   plan.predicted_peak -= 64;
   std::ofstream(folder / "low.json") << to_json(plan);

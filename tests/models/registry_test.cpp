@@ -54,7 +54,7 @@ data: {limit: 64, synthetic: {train: 200, test: 100}}
 train: {batch: 16, epochs: 2, warmup_steps: 1}
 recompute: {segments: blocks, method: region}
 )";
-  ScratchFolder scratch;
+  TempFolder scratch;
   Json whole = run_tiny(text, scratch / "whole").summary;
   EXPECT_EQ(whole["scale"], 0.25);
   run_tiny(text, scratch / "run", {"train.max_steps=3"});

@@ -12,16 +12,12 @@
 #include "models/run/trace_file.h"
 #include "models/run/wire.h"
 #include "tests/models/tiny_run.h"
+#include "tests/support/surroundings.h"
 
 namespace reprise {
 namespace {
 
 using namespace reprise::testing;  // NOLINT
-
-std::string python() {
-  const char* named = std::getenv("REPRISE_PYTHON");
-  return named ? named : "python3";
-}
 
 bool python_has(const std::string& package) {
   return std::system((python() + " -c 'import " + package + "' 2>/dev/null").c_str()) == 0;
@@ -51,7 +47,7 @@ TEST(EventFile, ChecksumsAreThoseOfTheFormat) {
 }
 
 TEST(EventFile, NothingIsMadeBeforeTheFirstScalar) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   EventFile file(scratch.path(), 0, Json::object());
   file.scalars(1, "train", {{"note", "no number"}});
   file.finish();
@@ -66,7 +62,7 @@ TEST(EventFile, NothingIsMadeBeforeTheFirstScalar) {
 }
 
 TEST(EventFile, TheKeyTurnsItOff) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   run_tiny(kTinyClassifier, scratch / "run", {"tensorboard=false", "train.max_steps=3"});
   EXPECT_TRUE(event_files(scratch / "run").empty());
   EXPECT_FALSE(fs::exists(scratch / "run" / "trace.json"));
@@ -100,14 +96,14 @@ assert end.status == 1, end
 
 TEST(EventFile, TensorBoardReadsWhatTheMetricsSay) {
   if (!python_has("tensorboard")) GTEST_SKIP() << python() << " has no package tensorboard";
-  ScratchFolder scratch;
+  TempFolder scratch;
   run_tiny(kTinyClassifier, scratch / "run");
   EXPECT_TRUE(script_agrees(scratch / "run", kReadEvents));
 }
 
 TEST(EventFile, AResumedRunReadsAsOneThatWasNeverStopped) {
   if (!python_has("tensorboard")) GTEST_SKIP() << python() << " has no package tensorboard";
-  ScratchFolder scratch;
+  TempFolder scratch;
   fs::path folder = scratch / "run";
   run_tiny(kTinyClassifier, folder, {"train.checkpoint_every=3", "train.log_every=1"});
   // As after a kill between step 6 and 8: lines and events of later steps are there, the newest checkpoint is older.
@@ -165,10 +161,10 @@ TraceRules check_rules(const Json& trace) {
 }
 
 TEST(Trace, SpansAndCountersFollowTheRulesAndTheStep) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   TrainOutcome outcome =
       run_tiny(kTinyQueue, scratch / "run", {"trace=true", "trace_steps=3", "recompute.method=region"});
-  Json trace = Json::parse(read_file(scratch / "run" / "trace.json"));
+  Json trace = Json::parse(file_text(scratch / "run" / "trace.json"));
   EXPECT_EQ(trace["otherData"]["steps"], Json({1, 2, 3}));
   EXPECT_EQ(trace["otherData"]["left_out"], 0);
   TraceRules rules = check_rules(trace);
@@ -188,18 +184,18 @@ TEST(Trace, SpansAndCountersFollowTheRulesAndTheStep) {
 }
 
 TEST(Trace, LooksOnAndChangesNothing) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   TrainOutcome plain = run_tiny(kTinyQueue, scratch / "a", {"recompute.method=whole"});
   TrainOutcome traced =
       run_tiny(kTinyQueue, scratch / "b", {"recompute.method=whole", "trace=true", "trace_steps=1000"});
   EXPECT_EQ(plain.summary["hash"], traced.summary["hash"]);
   EXPECT_EQ(plain.summary["memory"]["peak_bytes"], traced.summary["memory"]["peak_bytes"]);
-  EXPECT_EQ(check_rules(Json::parse(read_file(scratch / "b" / "trace.json"))).spans["step"], 12)
+  EXPECT_EQ(check_rules(Json::parse(file_text(scratch / "b" / "trace.json"))).spans["step"], 12)
       << "all steps there were";
 }
 
 TEST(Trace, ALossThatIsNotFiniteLeavesNothingBehindThatListens) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   Config config = tiny_config(kTinyQueue, scratch / "a", {"trace=true", "train.lr=1e36", "train.warmup_steps=0"});
   EXPECT_EQ(train(config, {.resume = {}, .progress = ProgressMode::quiet}).ending, Ending::diverged);
   run_tiny(kTinyQueue, scratch / "b", {"recompute.method=region"});

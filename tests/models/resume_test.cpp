@@ -28,12 +28,12 @@ int parts() { return std::getenv("REPRISE_SOAK") ? 20 : 1; }
 
 void expect_same_run(const fs::path& a, const fs::path& b) {
   EXPECT_EQ(deterministic_lines(a), deterministic_lines(b));
-  Json first = Json::parse(read_file(a / "summary.json")), second = Json::parse(read_file(b / "summary.json"));
+  Json first = Json::parse(file_text(a / "summary.json")), second = Json::parse(file_text(b / "summary.json"));
   EXPECT_EQ(first["hash"], second["hash"]);
   EXPECT_EQ(first["probe"], second["probe"]);
   EXPECT_EQ(first["steps"], second["steps"]);
   EXPECT_EQ(first["memory"]["peak_bytes"], second["memory"]["peak_bytes"]);
-  EXPECT_EQ(read_file(a / "checkpoint.safetensors"), read_file(b / "checkpoint.safetensors"));
+  EXPECT_EQ(file_text(a / "checkpoint.safetensors"), file_text(b / "checkpoint.safetensors"));
 }
 
 std::vector<std::string> train_arguments(const fs::path& config, const fs::path& folder, const std::string& every) {
@@ -46,7 +46,7 @@ std::vector<std::string> train_arguments(const fs::path& config, const fs::path&
 class KilledRun : public ::testing::TestWithParam<int> {};
 
 TEST_P(KilledRun, EndsWithTheSameBytesWheneverItIsKilled) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   std::ofstream(scratch / "tiny.yaml") << kTinyQueue;
   Child whole = run_program(train_arguments(scratch / "tiny.yaml", scratch / "whole", "1"));
   ASSERT_EQ(whole.code, 0);
@@ -78,7 +78,7 @@ TEST_P(KilledRun, EndsWithTheSameBytesWheneverItIsKilled) {
 INSTANTIATE_TEST_SUITE_P(Part, KilledRun, ::testing::Range(0, parts()));
 
 TEST(Resume, AnInterruptedRunSavesAndGoesOn) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   std::ofstream(scratch / "tiny.yaml") << kTinyQueue;
   // No checkpoint but the one of the interruption, which may lie between two lines of metrics.jsonl.
   Child whole = run_program(train_arguments(scratch / "tiny.yaml", scratch / "whole", "0"));
@@ -97,7 +97,7 @@ TEST(Resume, AnInterruptedRunSavesAndGoesOn) {
 }
 
 TEST(Resume, EveryStepIsAGoodPlaceToStop) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   run_tiny(kTinyClassifier, scratch / "whole");
   for (int step = 1; step <= 8; step += 3) {
     fs::path folder = scratch / ("run" + std::to_string(step));
@@ -105,13 +105,13 @@ TEST(Resume, EveryStepIsAGoodPlaceToStop) {
     Config config = RunFolder::read_config(folder, number_overrides({"train.max_steps=0"}));
     TrainOutcome outcome = train(config, {.resume = folder, .progress = ProgressMode::quiet});
     EXPECT_EQ(outcome.ending, Ending::finished);
-    Json whole = Json::parse(read_file(scratch / "whole" / "summary.json"));
+    Json whole = Json::parse(file_text(scratch / "whole" / "summary.json"));
     EXPECT_EQ(outcome.summary["hash"], whole["hash"]) << "stopped after step " << step;
   }
 }
 
 TEST(Resume, TheCheckpointARunStartedFromMayBeGone) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   run_tiny(kTinyClassifier, scratch / "first", {"train.max_steps=2"});
   const std::string init = "model.init=" + (scratch / "first").string();
   Json whole = run_tiny(kTinyClassifier, scratch / "whole", {init}).summary;
@@ -125,7 +125,7 @@ TEST(Resume, TheCheckpointARunStartedFromMayBeGone) {
 }
 
 TEST(Resume, ARequestToStopIsHeardBetweenSteps) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   Config config = tiny_config(kTinyQueue, scratch / "run");
   request_stop();
   TrainOutcome outcome = train(config, {.resume = {}, .progress = ProgressMode::quiet});
@@ -136,7 +136,7 @@ TEST(Resume, ARequestToStopIsHeardBetweenSteps) {
 }
 
 TEST(Resume, AFinishedRunIsEvaluatedAgain) {
-  ScratchFolder scratch;
+  TempFolder scratch;
   Json first = run_tiny(kTinyClassifier, scratch / "run").summary;
   Config config = RunFolder::read_config(scratch / "run");
   Json again = train(config, {.resume = scratch / "run", .progress = ProgressMode::quiet}).summary;

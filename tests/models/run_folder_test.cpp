@@ -9,9 +9,12 @@
 
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <sstream>
 
 #include "models/run/progress.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -21,36 +24,27 @@ namespace fs = std::filesystem;
 class RunFolderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "reprise_run_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
+    root_ = folder_.path();
     before_ = fs::current_path();
   }
   void TearDown() override {
     fs::current_path(before_);
     fs::permissions(root_, fs::perms::owner_all);
-    fs::remove_all(root_);
   }
   Config config_for(const std::string& folder) const { return load_config("", {"run.dir='" + folder + "'"}); }
 
-  static std::string read(const fs::path& path) {
-    std::ostringstream out;
-    out << std::ifstream(path, std::ios::binary).rdbuf();
-    return out.str();
-  }
-  static void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+  static std::string read(const fs::path& path) { return testing::file_text(path); }
+  static void write(const fs::path& path, const std::string& text) { testing::write_text(path, text); }
 
-  template <class F>
-  static Error error_of(F&& f) {
-    try {
-      f();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "no error";
-    return Error(ErrorKind::internal, "");
+  /// The error that a call must end with.
+  template <class Call>
+  static Error error_of(Call&& call) {
+    std::optional<Error> error = testing::caught(call);
+    EXPECT_TRUE(error) << "no error";
+    return error.value_or(Error(ErrorKind::internal, ""));
   }
 
+  testing::TempFolder folder_;
   fs::path root_, before_;
 };
 
@@ -204,6 +198,19 @@ TEST_F(RunFolderTest, MetricsChangedFromOutsideAreNotThrownAway) {
   EXPECT_EQ(error.kind(), ErrorKind::io);
   EXPECT_NE(error.message().find("m:2"), std::string::npos) << error.what();
   EXPECT_EQ(read(root_ / "m"), text);
+}
+
+TEST_F(RunFolderTest, ReadersOfMetricsLeaveOutATornLastLineOnly) {
+  write(root_ / "m", "{\"step\": 1}\n{\"step\": 2, \"loss\": 0.5}\n{\"step\": 3, \"lo");
+  std::vector<Json> lines = read_metrics(root_ / "m", "plot");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1]["loss"], 0.5);
+  for (const char* bad : {"rubbish", "{\"loss\": 1}", "{\"step\": \"2\"}", "[]", ""}) {
+    write(root_ / "m", "{\"step\": 1}\n" + std::string(bad) + "\n{\"step\": 3}\n");
+    Error error = error_of([&] { read_metrics(root_ / "m", "plot"); });
+    EXPECT_EQ(error.kind(), ErrorKind::io) << bad;
+    EXPECT_NE(error.message().find("m:2: expected a JSON object with a step"), std::string::npos) << error.what();
+  }
 }
 
 TEST_F(RunFolderTest, AFullDiskIsNamed) {

@@ -1,9 +1,8 @@
-// Runs of a few seconds for tests: a tiny configuration, a folder that goes away, and the files a run leaves.
+// Runs of a few seconds for tests: a tiny configuration, and the lines that a run leaves.
 // Called by tests of models; the images are synthetic.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,31 +12,13 @@
 
 #include "models/run/json_text.h"
 #include "models/train/trainer.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/text.h"
 
 namespace reprise::testing {
 
 namespace fs = std::filesystem;
-
-/// A fresh folder, removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    static int number = 0;
-    path_ = fs::temp_directory_path() / ("reprise_run_" + std::to_string(::getpid()) + "_" + std::to_string(number++));
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~ScratchFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 inline const char* const kTinyQueue = R"(seed: 3
 threads: 1
@@ -76,13 +57,6 @@ inline TrainOutcome run_tiny(const char* text, const fs::path& folder, std::vect
   return outcome;
 }
 
-inline std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 /// The lines of metrics.jsonl with the fields that must not depend on time or memory.
 inline std::vector<std::string> deterministic_lines(const fs::path& folder) {
   std::ifstream in(folder / "metrics.jsonl");
@@ -95,18 +69,6 @@ inline std::vector<std::string> deterministic_lines(const fs::path& folder) {
     lines.push_back(json_line(kept));
   }
   return lines;
-}
-
-/// The message of the error that `body` throws; its kind in `kind`.
-template <class Body>
-std::string error_of(Body&& body, ErrorKind* kind = nullptr) {
-  try {
-    body();
-  } catch (const Error& error) {
-    if (kind) *kind = error.kind();
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace reprise::testing

@@ -30,7 +30,7 @@ TEST(TraceStep, PredictsThePeakOfTrainingToTheByte) {
   };
   for (const auto& [text, overrides] : runs) {
     for (const char* method : {"retain", "whole", "region"}) {
-      ScratchFolder folder;
+      TempFolder folder;
       Overrides all = with(with(overrides, std::string("recompute.method=") + method), "train.max_steps=2");
       Json summary = run_tiny(text, folder / "run", all).summary;
       TracedStep traced = trace_step(tiny_config(text, folder / "run", all));

@@ -20,7 +20,7 @@ TEST(Trainer, MethodsGiveTheSameBytesAndTheControlDoesNot) {
       {"recompute.segments=stages", "train.nesterov=true"},
   };
   for (const auto& variant : variants) {
-    ScratchFolder folder;
+    TempFolder folder;
     auto run = [&](const std::string& method) {
       std::vector<std::string> overrides = variant;
       overrides.push_back("recompute.method=" + method);
@@ -37,7 +37,7 @@ TEST(Trainer, MethodsGiveTheSameBytesAndTheControlDoesNot) {
 }
 
 TEST(Trainer, ClassifierMethodsGiveTheSameBytes) {
-  ScratchFolder folder;
+  TempFolder folder;
   Json retain = run_tiny(kTinyClassifier, folder / "retain").summary;
   Json region = run_tiny(kTinyClassifier, folder / "region", {"recompute.method=region"}).summary;
   EXPECT_EQ(retain["hash"], region["hash"]);
@@ -47,7 +47,7 @@ TEST(Trainer, ClassifierMethodsGiveTheSameBytes) {
 }
 
 TEST(Trainer, OptionsByPatternChangeMemoryNotBytes) {
-  ScratchFolder folder;
+  TempFolder folder;
   Json region = run_tiny(kTinyQueue, folder / "a", {"recompute.method=region"}).summary;
   Json mixed = run_tiny(kTinyQueue, folder / "b",
                         {"recompute.method=region", "recompute.options={'layer*': retain, stem: retain}"})
@@ -58,7 +58,7 @@ TEST(Trainer, OptionsByPatternChangeMemoryNotBytes) {
 }
 
 TEST(Trainer, GuardFindsNothingInTheModels) {
-  ScratchFolder folder;
+  TempFolder folder;
   Json plain = run_tiny(kTinyQueue, folder / "a", {"train.max_steps=2", "model.dropout=0.2"}).summary;
   Json guarded = run_tiny(kTinyQueue, folder / "b",
                           {"train.max_steps=2", "model.dropout=0.2", "guard=on", "recompute.method=region"})
@@ -67,12 +67,12 @@ TEST(Trainer, GuardFindsNothingInTheModels) {
 }
 
 TEST(Trainer, TheRunFolderIsWhole) {
-  ScratchFolder folder;
+  TempFolder folder;
   run_tiny(kTinyQueue, folder / "run", {"probe.epochs=2", "probe.batch=50", "eval.batch=64"});
   for (const char* name : {"config.yaml", "metrics.jsonl", "checkpoint.safetensors", "state.json", "summary.json"}) {
     EXPECT_TRUE(fs::exists(folder / "run" / name)) << name;
   }
-  Json summary = Json::parse(read_file(folder / "run" / "summary.json"));
+  Json summary = Json::parse(file_text(folder / "run" / "summary.json"));
   for (const char* name :
        {"/probe/top1", "/probe/top5", "/probe/untrained/top1", "/train/images_per_second", "/memory/peak_bytes",
         "/memory/peak_by_category/activations", "/memory/arena_bytes", "/steps"}) {
@@ -90,7 +90,7 @@ TEST(Trainer, TheRunFolderIsWhole) {
 }
 
 TEST(Trainer, TheNumberOfPrefetchedBatchesChangesNothing) {
-  ScratchFolder folder;
+  TempFolder folder;
   Json a = run_tiny(kTinyQueue, folder / "a").summary,
        b = run_tiny(kTinyQueue, folder / "b", {"data.prefetch=3"}).summary;
   EXPECT_EQ(a["hash"], b["hash"]);
@@ -99,7 +99,7 @@ TEST(Trainer, TheNumberOfPrefetchedBatchesChangesNothing) {
 }
 
 TEST(Trainer, ALossThatIsNotFiniteStopsAndNamesTheOp) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = tiny_config(kTinyClassifier, folder / "run", {"train.lr=1e30", "train.checkpoint_every=1"});
   TrainOutcome outcome = train(config, {.resume = {}, .progress = ProgressMode::quiet});
   EXPECT_EQ(outcome.ending, Ending::diverged);
@@ -111,7 +111,7 @@ TEST(Trainer, ALossThatIsNotFiniteStopsAndNamesTheOp) {
 }
 
 TEST(Trainer, ABudgetIsKeptOrNamed) {
-  ScratchFolder folder;
+  TempFolder folder;
   std::int64_t peak = run_tiny(kTinyQueue, folder / "free").summary["memory"]["peak_bytes"];
   Json tight =
       run_tiny(kTinyQueue, folder / "tight", {"probe.epochs=1", "memory.budget=" + std::to_string(peak)}).summary;
@@ -125,7 +125,7 @@ TEST(Trainer, ABudgetIsKeptOrNamed) {
 }
 
 TEST(Trainer, ABudgetTooSmallForTheFirstStepIsNamedBeforeAFolderIsMade) {
-  ScratchFolder folder;
+  TempFolder folder;
   for (const std::vector<std::string>& variant :
        std::vector<std::vector<std::string>>{{},
                                              {"model.losses=2", "train.accumulate=2", "data.prefetch=3"},
@@ -158,7 +158,7 @@ TEST(Trainer, ABudgetTooSmallForTheFirstStepIsNamedBeforeAFolderIsMade) {
 }
 
 TEST(Trainer, ARunThatLeftNothingGivesItsFolderToTheNext) {
-  ScratchFolder folder;
+  TempFolder folder;
   Config bad = tiny_config(kTinyClassifier, folder / "run", {"train.lr=1e36", "train.warmup_steps=0"});
   TrainOutcome outcome = train(bad, {.resume = {}, .progress = ProgressMode::quiet});
   ASSERT_EQ(outcome.ending, Ending::diverged);
@@ -181,7 +181,7 @@ TEST(Trainer, MistakesLeaveNoFolderBehind) {
       {{"model.init=/nonexistent"}, "/nonexistent"},
       {{"train.nesterov=true", "train.momentum=0"}, "train.nesterov"},
   };
-  ScratchFolder folder;
+  TempFolder folder;
   for (const auto& [overrides, expected] : mistakes) {
     ErrorKind kind = ErrorKind::internal;
     std::string text = error_of([&] { run_tiny(kTinyQueue, folder / "run", overrides); }, &kind);
@@ -192,7 +192,7 @@ TEST(Trainer, MistakesLeaveNoFolderBehind) {
 }
 
 TEST(LearningRate, RisesThenFalls) {
-  ScratchFolder folder;
+  TempFolder folder;
   auto schedule = [&](std::vector<std::string> overrides) {
     overrides.insert(overrides.end(), {"train.lr=0.4", "train.warmup_steps=4"});
     return LearningRate(tiny_config(kTinyQueue, folder / "x", overrides), 20, 5);

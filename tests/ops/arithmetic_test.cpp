@@ -7,8 +7,8 @@
 #include "ops/reduce.h"
 #include "ops/select.h"
 #include "ops/unary.h"
+#include "tests/support/errors.h"
 #include "tests/support/lab.h"
-#include "tests/support/user_error.h"
 
 namespace reprise {
 namespace {

@@ -8,8 +8,8 @@
 #include "ops/softmax.h"
 #include "ops/state.h"
 #include "ops/unary.h"
+#include "tests/support/errors.h"
 #include "tests/support/lab.h"
-#include "tests/support/user_error.h"
 
 namespace reprise {
 namespace {

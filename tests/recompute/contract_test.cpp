@@ -15,13 +15,13 @@
 #include "recompute/contract_diff.h"
 #include "recompute/contract_json.h"
 #include "tests/support/lab.h"
+#include "tests/support/text.h"
 
 namespace reprise {
 namespace {
 
+using testing::contains;
 using testing::Lab;
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;

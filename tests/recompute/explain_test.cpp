@@ -14,13 +14,13 @@
 #include "ops/state.h"
 #include "ops/unary.h"
 #include "tests/support/lab.h"
+#include "tests/support/text.h"
 
 namespace reprise {
 namespace {
 
+using testing::contains;
 using testing::Lab;
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Two segments that read one table, which is written twice afterwards; views, in-place values, a held value.
 struct Program {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <csignal>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,15 @@ std::string program_word();
 /// Runs the program by the shell; its standard error is in the text too unless `redirection` says otherwise.
 Outcome reprise(const std::string& arguments, const std::string& redirection = "2>&1");
 
+struct Measured {
+  Outcome outcome;  // with standard error in the text
+  double seconds = 0;
+  std::int64_t peak_bytes = 0;  // highest resident size of the command and what it waited for
+};
+
+/// The same without input, with what it took.
+Measured measure_shell(const std::string& command);
+
 struct Child {
   int code = -1;  // as in Outcome
   double seconds = 0;
@@ -34,5 +45,8 @@ struct Child {
 
 /// Runs the program without input and output; after `kill_after` seconds (if not negative) it gets `signal`.
 Child run_program(std::vector<std::string> arguments, double kill_after = -1, int signal = SIGKILL);
+
+/// Runs the program the same way and sends `signal`, once, when `ready` says so. Returns the code as in Outcome.
+int signal_program(std::vector<std::string> arguments, int signal, const std::function<bool()>& ready);
 
 }  // namespace reprise::testing

@@ -1,7 +1,6 @@
 // `reprise export`, `compare`, `doctor` and `completion` as a person meets them; what they write is read back by the
 // programs that it is meant for, where those are installed.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +11,8 @@
 
 #include "data/synthetic.h"
 #include "tests/support/program.h"
+#include "tests/support/surroundings.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -20,19 +21,11 @@ using namespace reprise::testing;  // NOLINT
 
 namespace fs = std::filesystem;
 
-std::string python() {
-  const char* named = std::getenv("REPRISE_PYTHON");
-  return named ? named : "python3";
-}
-
 bool has(const std::string& command) { return run_shell(command + " >/dev/null 2>&1").code == 0; }
 
 class Adoption : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("reprise_adoption_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
     std::ofstream(folder_ / "tiny.yaml") << R"(threads: 1
 model: {type: dense_queue, encoder: {widths: [4, 8], blocks: 1}, projection: {hidden: 8, out: 4}, queue: {size: 32}}
 data: {limit: 64, prefetch: 1, synthetic: {train: 100, test: 100}}
@@ -41,7 +34,6 @@ probe: {epochs: 0}
 recompute: {segments: blocks}
 )";
   }
-  void TearDown() override { fs::remove_all(folder_); }
   std::string path(const std::string& name) const { return shell_word((folder_ / name).string()); }
   Outcome train(const std::string& run, const std::string& overrides = "") const {
     return reprise("train " + path("tiny.yaml") + " --quiet run.dir=" + path(run) + " " + overrides);
@@ -50,10 +42,10 @@ recompute: {segments: blocks}
   Outcome script(const std::string& text, const std::string& arguments = "") const {
     std::ofstream(folder_ / "check.py") << text;
     return run_shell("PYTHONDONTWRITEBYTECODE=1 " + python() + " " + path("check.py") + " " +
-                     shell_word(folder_.string()) + " " + arguments + " 2>&1");
+                     shell_word(folder_.path().string()) + " " + arguments + " 2>&1");
   }
 
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(Adoption, NumPyOpensAnExportedCheckpoint) {
@@ -181,12 +173,12 @@ TEST_F(Adoption, AnEncoderThatPyTorchTrainedIsAsGoodHere) {
   write("train.bin", images.train.records);
   write("test.bin", images.test.records);
   std::string source = shell_word(REPRISE_SOURCE_DIR "/tests/models/parity/train_classifier.py");
-  Outcome peer =
-      run_shell(python() + " " + source + " " + shell_word(folder_.string()) + " " + path("weights.pt") + " 2>&1");
+  Outcome peer = run_shell(python() + " " + source + " " + shell_word(folder_.path().string()) + " " +
+                           path("weights.pt") + " 2>&1");
   ASSERT_EQ(peer.code, 0) << peer.text;
   std::string classify =
       "train --quiet model.type=classifier model.encoder.preset=small train.epochs=0 threads=1 data.path=" +
-      shell_word(folder_.string());
+      shell_word(folder_.path().string());
   ASSERT_EQ(reprise(classify + " run.dir=" + path("like")).code, 0);
   Outcome converted =
       run_shell(python() + " " + shell_word(REPRISE_SOURCE_DIR "/tools/from_torch.py") + " " + path("weights.pt") +
@@ -225,6 +217,10 @@ TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
   EXPECT_EQ(reprise("compare " + path("a")).code, 2);
   EXPECT_EQ(reprise("compare " + path("a") + " " + path("nothing")).code, 2);
   EXPECT_EQ(reprise("compare " + path("a") + " " + path("tiny.yaml")).code, 2);
+  std::ofstream(folder_ / "c" / "metrics.jsonl") << "{\"step\": 2}\nnonsense\n{\"step\": 4}\n";
+  Outcome broken = reprise("compare " + path("a") + " " + path("c"));
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_PRED2(contains, broken.text, "metrics.jsonl:2: expected a JSON object");
 }
 
 TEST_F(Adoption, ATableEndsTheTraining) {
@@ -262,8 +258,8 @@ TEST_F(Adoption, ShellsTakeTheirCompletionScripts) {
   }
   // What bash would offer after "reprise WORDS... PREFIX".
   auto offered = [&](const std::string& words, const std::string& prefix, int count) {
-    return run_shell("cd " + shell_word(folder_.string()) + " && bash -c 'source ./bash; COMP_WORDS=(reprise " + words +
-                     " " + prefix + "); COMP_CWORD=" + std::to_string(count) +
+    return run_shell("cd " + shell_word(folder_.path().string()) + " && bash -c 'source ./bash; COMP_WORDS=(reprise " +
+                     words + " " + prefix + "); COMP_CWORD=" + std::to_string(count) +
                      "; compopt() { :; }; _reprise reprise \"" + prefix + "\"; echo \"${COMPREPLY[@]}\"' 2>&1")
         .text;
   };

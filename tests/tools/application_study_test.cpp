@@ -1,17 +1,14 @@
 // The application study in miniature: killed and gone on with, it ends with the records of one that never was; and
 // where two trainings part, the analysis says so.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <thread>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 #include "tools/study/application.h"
 #include "tools/study/application_compare.h"
 
@@ -45,12 +42,6 @@ std::map<std::string, std::string> results(const fs::path& folder) {
 
 class ApplicationStudy : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("reprise_application_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   Outcome study(const std::string& name, const std::string& rest = "") const {
     return reprise("study " + shell_word(kSmall) + " -o " + (folder_ / name).string() + " " + rest);
   }
@@ -58,24 +49,10 @@ class ApplicationStudy : public ::testing::Test {
   /// Begins the study and kills it as soon as `ready` says so. Returns the exit code.
   template <class Ready>
   int begin_and_kill(const std::string& name, Ready&& ready) const {
-    std::string output = (folder_ / name).string();
-    pid_t child = ::fork();
-    if (child == 0) {
-      std::freopen("/dev/null", "w", stdout);
-      std::freopen("/dev/null", "w", stderr);
-      ::execl(REPRISE_BINARY, REPRISE_BINARY, "study", kSmall.c_str(), "-o", output.c_str(), nullptr);
-      ::_exit(127);
-    }
-    int status = 0;
-    bool sent = false;
-    while (::waitpid(child, &status, WNOHANG) == 0) {
-      if (!sent && ready()) sent = ::kill(child, SIGKILL) == 0;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return signal_program({"study", kSmall, "-o", (folder_ / name).string()}, SIGKILL, ready);
   }
 
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(ApplicationStudy, KilledInARunItGoesOnAndEndsWithTheSameBytes) {

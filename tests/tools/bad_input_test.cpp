@@ -1,7 +1,6 @@
 // Everything a person can get wrong, typed as a person would: the exit code, and a message with what was expected, what
 // was found, and where. What each room refuses in detail is tested beside it.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -28,8 +28,6 @@ constexpr std::size_t kRecord = 3074;
 class BadInput : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("reprise_bad_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
     fs::create_directories(folder_ / "data");
     write("tiny.yaml", R"(threads: 1
 model: {type: dense_queue, encoder: {widths: [4], blocks: 1}, projection: {hidden: 8, out: 4}, queue: {size: 32}}
@@ -40,16 +38,12 @@ probe: {epochs: 0}
     write("data/train.bin", std::string(40 * kRecord, '\0'));
     write("data/test.bin", std::string(10 * kRecord, '\0'));
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   void write(const std::string& name, const std::string& text) const {
     fs::remove(folder_ / name);
     std::ofstream(folder_ / name, std::ios::binary) << text;
   }
-  std::string read(const std::string& name) const {
-    std::ifstream in(folder_ / name, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  }
+  std::string read(const std::string& name) const { return file_text(folder_ / name); }
   std::string word(const std::string& name) const { return shell_word((folder_ / name).string()); }
 
   /// Expects exit code 2, each part in the message, and no run folder.
@@ -68,7 +62,7 @@ probe: {epochs: 0}
     expect_mistake("train " + word("wrong.yaml") + " run.dir=" + word("run"), {"wrong.yaml:" + part});
   }
 
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(BadInput, Data) {

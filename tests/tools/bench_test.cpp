@@ -1,6 +1,5 @@
 // `reprise bench`: every bench runs, writes its figures, and says clearly what a peer lacks; the statistics behind it.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -8,39 +7,27 @@
 #include <string>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 #include "tools/bench/report.h"
 
 namespace reprise::bench {
 namespace {
 
 using testing::Outcome;
+using testing::TempFolder;
 
 Outcome reprise_bench(const std::string& arguments) { return testing::reprise("bench " + arguments); }
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(std::filesystem::temp_directory_path() / ("bench-test-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
+std::string in(const TempFolder& folder, const std::string& name) { return (folder / name).string(); }
 
 class EveryBench : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryBench, RunsAndWritesFiguresAboveZero) {
-  TemporaryFolder folder;
-  Outcome outcome = reprise_bench(std::string(GetParam()) + " --quick --json '" + folder.file("out.json") + "'");
+  TempFolder folder;
+  Outcome outcome = reprise_bench(std::string(GetParam()) + " --quick --json '" + in(folder, "out.json") + "'");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("2 rounds"), std::string::npos) << outcome.text;
-  std::ifstream file(folder.file("out.json"));
+  std::ifstream file(in(folder, "out.json"));
   Json report = Json::parse(file);
   ASSERT_FALSE(report["rows"].empty());
   for (const Json& row : report["rows"]) {
@@ -143,10 +130,10 @@ TEST(Bench, MalformedGraphsAndPublishedPlansAreRefusedWithTheirPlace) {
 }
 
 TEST(Bench, ReplayingBlocksShowsInTheLivePeak) {
-  TemporaryFolder folder;
-  Outcome outcome = reprise_bench("step --quick --batch 16 --json '" + folder.file("out.json") + "'");
+  TempFolder folder;
+  Outcome outcome = reprise_bench("step --quick --batch 16 --json '" + in(folder, "out.json") + "'");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
-  std::ifstream file(folder.file("out.json"));
+  std::ifstream file(in(folder, "out.json"));
   bool seen = false;
   Json report = Json::parse(file);
   for (const Json& row : report["rows"]) {
@@ -167,35 +154,35 @@ TEST(Bench, AMistakeExitsTwoAndNamesWhatIsMissing) {
   Outcome scripts = reprise_bench("ops --quick --peer python3 --peers /nonexistent");
   EXPECT_EQ(scripts.code, 2);
   EXPECT_NE(scripts.text.find("/nonexistent/ops.py"), std::string::npos) << scripts.text;
-  TemporaryFolder folder;
-  std::ofstream(folder.file("loader.py")) << "print('{}')\n";
-  Outcome python = reprise_bench("loader --quick --peer /nonexistent/python --peers '" + folder.path() + "'");
+  TempFolder folder;
+  std::ofstream(in(folder, "loader.py")) << "print('{}')\n";
+  Outcome python = reprise_bench("loader --quick --peer /nonexistent/python --peers '" + folder.path().string() + "'");
   EXPECT_EQ(python.code, 2);
   EXPECT_NE(python.text.find("/nonexistent/python"), std::string::npos) << python.text;
-  std::ofstream(folder.file("broken")) << "#!/bin/sh\necho no torch here >&2\nexit 1\n";
-  std::filesystem::permissions(folder.file("broken"), std::filesystem::perms::owner_all);
+  std::ofstream(in(folder, "broken")) << "#!/bin/sh\necho no torch here >&2\nexit 1\n";
+  std::filesystem::permissions(in(folder, "broken"), std::filesystem::perms::owner_all);
   Outcome torch =
-      reprise_bench("loader --quick --peer '" + folder.file("broken") + "' --peers '" + folder.path() + "'");
+      reprise_bench("loader --quick --peer '" + in(folder, "broken") + "' --peers '" + folder.path().string() + "'");
   EXPECT_EQ(torch.code, 2);
   EXPECT_NE(torch.text.find("no torch here"), std::string::npos) << torch.text;
 }
 
 TEST(Bench, ThePeerTakesATurnInEveryRound) {
-  TemporaryFolder folder;
-  std::ofstream(folder.file("loader.py"));  // the stand-in for a Python below says what the script would
-  std::ofstream(folder.file("peer"))
-      << "#!/bin/sh\necho turn >> '" + folder.file("turns") +
+  TempFolder folder;
+  std::ofstream(in(folder, "loader.py"));  // the stand-in for a Python below says what the script would
+  std::ofstream(in(folder, "peer"))
+      << "#!/bin/sh\necho turn >> '" + in(folder, "turns") +
              "'\necho '{\"results\": {\"batch_resizedcrop_jitter_gray_norm\": 1000, \"batch_pad_flip_norm\": 500}}'\n";
-  std::filesystem::permissions(folder.file("peer"), std::filesystem::perms::owner_all);
-  Outcome outcome = reprise_bench("loader --quick --rounds 3 --peer '" + folder.file("peer") + "' --peers '" +
-                                  folder.path() + "' --json '" + folder.file("out.json") + "'");
+  std::filesystem::permissions(in(folder, "peer"), std::filesystem::perms::owner_all);
+  Outcome outcome = reprise_bench("loader --quick --rounds 3 --peer '" + in(folder, "peer") + "' --peers '" +
+                                  folder.path().string() + "' --json '" + in(folder, "out.json") + "'");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
-  std::ifstream turns(folder.file("turns"));
+  std::ifstream turns(in(folder, "turns"));
   std::string line;
   int count = 0;
   while (std::getline(turns, line)) ++count;
   EXPECT_EQ(count, 4);  // one asks whether torch is there
-  std::ifstream file(folder.file("out.json"));
+  std::ifstream file(in(folder, "out.json"));
   Json row = Json::parse(file)["rows"][0];
   EXPECT_EQ(row["peer"]["samples"], Json({1000.0, 1000.0, 1000.0}));
   EXPECT_DOUBLE_EQ(row["ours_over_peer"].get<double>(), row["ours"]["median"].get<double>() / 1000.0);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -38,17 +39,12 @@ std::string lines(int count, bool accuracy) {
   return text.str();
 }
 
-std::string contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(Plot, DrawsWhatTheRunLogged) {
   fs::path run = run_with("supervised", lines(20, true));
   Outcome outcome = reprise("plot " + shell_word(run.string()));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_EQ(outcome.text, (run / "plot.svg").string() + "\n");
-  std::string svg = contents(run / "plot.svg");
+  std::string svg = file_text(run / "plot.svg");
   for (const char* title : {"Loss", "Training accuracy", "Learning rate", "Peak memory", "Images per second"}) {
     EXPECT_PRED2(contains, svg, std::string(">") + title + "</text>");
   }

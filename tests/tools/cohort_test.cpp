@@ -1,15 +1,15 @@
 // `reprise cohort`: a small committed cohort is read and counted; files and records that are not what they should be
 // are refused with their place; the Python side's own checks run where Python has NumPy.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "tests/support/errors.h"
 #include "tests/support/program.h"
-#include "tests/support/user_error.h"
+#include "tests/support/surroundings.h"
+#include "tests/support/temp_folder.h"
 #include "tools/cohort_view/cohort.h"
 #include "tools/cohort_view/sha256.h"
 
@@ -17,14 +17,12 @@ namespace reprise::cohort {
 namespace {
 
 namespace fs = std::filesystem;
+using reprise::testing::file_text;
+using reprise::testing::shared_programs;
+using reprise::testing::TempFolder;
 using reprise::testing::user_error;
 
 fs::path small_cohort() { return fs::path(REPRISE_SOURCE_DIR) / "tests" / "tools" / "small_cohort"; }
-
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 std::string hash_of(const std::string& text) {
   return sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
@@ -34,14 +32,11 @@ std::string hash_of(const std::string& text) {
 class ChangedCohort : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("cohort_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
-    fs::copy(small_cohort(), folder_);
-    Cohort cohort = read_cohort(folder_);
+    fs::copy(small_cohort(), folder_.path());
+    Cohort cohort = read_cohort(folder_.path());
     manifest_ = cohort.manifest;
     for (const Record& record : cohort.modes[0].records) lines_.push_back(record.text);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   /// The error of reading the cohort with these lines in its first mode; the manifest knows their hash and number.
   std::string error_with(const std::vector<std::string>& lines) {
@@ -53,7 +48,7 @@ class ChangedCohort : public ::testing::Test {
     entry["lines"] = lines.size();
     std::ofstream(folder_ / "plain.jsonl", std::ios::binary) << text;
     std::ofstream(folder_ / "manifest.json") << manifest_.dump();
-    return user_error([&] { read_cohort(folder_); });
+    return user_error([&] { read_cohort(folder_.path()); });
   }
 
   std::vector<std::string> with_change(std::size_t line, const std::string& key, const Json& value) {
@@ -64,7 +59,7 @@ class ChangedCohort : public ::testing::Test {
     return lines;
   }
 
-  fs::path folder_;
+  TempFolder folder_;
   Json manifest_;
   std::vector<std::string> lines_;
 };
@@ -106,10 +101,10 @@ TEST(CohortView, GivesProgramsBack) {
 
 TEST_F(ChangedCohort, AFlippedByteIsRefused) {
   std::string file = manifest_["modes"][1]["file"];
-  std::string bytes = text_of(folder_ / file);
+  std::string bytes = file_text(folder_ / file);
   bytes[bytes.size() / 2] ^= 1;
   std::ofstream(folder_ / file, std::ios::binary) << bytes;
-  std::string error = user_error([&] { read_cohort(folder_); });
+  std::string error = user_error([&] { read_cohort(folder_.path()); });
   EXPECT_NE(error.find(file), std::string::npos) << error;
   EXPECT_NE(error.find("sha256"), std::string::npos) << error;
 }
@@ -139,11 +134,9 @@ TEST_F(ChangedCohort, ARecordTwiceOrTooFewAreRefused) {
 TEST(CohortRunner, OracleGeneratorAndVerdictsPassTheirOwnChecks) {
   if (reprise::testing::run_shell("python3 -c 'import numpy' 2>/dev/null").code != 0)
     GTEST_SKIP() << "python3 has no numpy";
-  const char* named = std::getenv("REPRISE_SHARED");
-  std::string shared = named ? named : std::string(REPRISE_SOURCE_DIR) + "/../shared";
-  if (!fs::exists(shared + "/conformance/public")) GTEST_SKIP() << "no conformance programs at " << shared;
+  if (!fs::exists(shared_programs())) GTEST_SKIP() << "no conformance programs at " << shared_programs();
   std::string command = std::string(REPRISE_SOURCE_DIR) + "/tools/cohort/run --self-check --python python3 --public " +
-                        shared + "/conformance/public 2>&1";
+                        shared_programs() + " 2>&1";
   reprise::testing::Outcome outcome = reprise::testing::run_shell(command);
   EXPECT_EQ(outcome.code, 0) << outcome.text;
 }

@@ -7,19 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/errors.h"
+#include "tests/support/surroundings.h"
+#include "tests/support/text.h"
 #include "tools/conform/report.h"
 #include "tools/conform/verdict.h"
 
 namespace reprise::conform {
 namespace {
 
-constexpr Method kReplaying[] = {Method::retain, Method::whole, Method::region, Method::mixed};
+using reprise::testing::contains;
+using reprise::testing::error_of_kind;
+using reprise::testing::shared_programs;
 
-std::string shared_programs() {
-  const char* named = std::getenv("REPRISE_SHARED");
-  std::string shared = named ? named : std::string(REPRISE_SOURCE_DIR) + "/../shared";
-  return shared + "/conformance/public";
-}
+constexpr Method kReplaying[] = {Method::retain, Method::whole, Method::region, Method::mixed};
 
 std::string own_programs() { return std::string(REPRISE_SOURCE_DIR) + "/tests/conformance"; }
 
@@ -43,7 +44,7 @@ void expect_all_fine(const std::string& folder, Method method, std::uint64_t see
   }
 }
 
-class PublicPrograms : public testing::TestWithParam<Method> {};
+class PublicPrograms : public ::testing::TestWithParam<Method> {};
 
 TEST_P(PublicPrograms, Match) {
   SKIP_WITHOUT_SHARED_PROGRAMS();
@@ -56,7 +57,7 @@ TEST_P(PublicPrograms, OwnProgramsMatch) {
   expect_all_fine(own_programs(), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, PublicPrograms, testing::ValuesIn(kReplaying),
+INSTANTIATE_TEST_SUITE_P(Methods, PublicPrograms, ::testing::ValuesIn(kReplaying),
                          [](const auto& method) { return std::string(to_string(method.param)); });
 
 TEST(Conform, MixedMatchesWithOtherSeeds) {
@@ -87,16 +88,8 @@ Program small(const std::string& main, const std::string& more = "") {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    read_program(text, "bad.json");
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::user);
-    return error.what();
-  }
-  return "";
+  return error_of_kind(ErrorKind::user, [&] { read_program(text, "bad.json"); });
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Conform, ReplayHappensAndIsCounted) {
   Program program = small(R"({"do": "call", "seg": "S", "in": ["x"], "out": ["y"]}, {"do": "backward", "of": ["y"]})",

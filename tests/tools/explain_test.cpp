@@ -1,6 +1,5 @@
 // `reprise explain` and `reprise contract` as a person and a script meet them.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -8,6 +7,7 @@
 #include <string>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -19,13 +19,8 @@ const std::string kDemo =
 
 class Verbs : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("reprise_contract_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string file(const std::string& name) const { return "'" + (folder_ / name).string() + "'"; }
-  std::filesystem::path folder_;
+  TempFolder folder_;
 };
 
 TEST(ExplainVerb, ShowsTheDemoForBothLayoutsOfTheQueue) {
@@ -67,10 +62,7 @@ TEST_F(Verbs, ContractsAreTheSameBytesAndDifferencesAreSaid) {
   Outcome same = reprise("contract --diff " + file("a.json") + " " + file("b.json"));
   EXPECT_EQ(same.code, 0);
   EXPECT_EQ(same.text, "no difference\n");
-  EXPECT_EQ(reprise("contract " + kDemo).text, [&] {
-    std::ifstream in(folder_ / "a.json");
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  }());
+  EXPECT_EQ(reprise("contract " + kDemo).text, file_text(folder_ / "a.json"));
 
   reprise("contract " + kDemo + "train.batch=64 -o " + file("batch.json"));
   Outcome batch = reprise("contract --diff " + file("a.json") + " " + file("batch.json"));

@@ -57,18 +57,18 @@ class Workshop {
                                "home/.local/share/bash-completion/completions"}) {
       fs::create_directories(folder_ / folder);
     }
-    test::write_text(folder_ / "configs/cifar100_dense_queue.yaml", kQueue);
-    test::write_text(folder_ / "configs/cifar100_supervised.yaml", kClassifier);
+    write_text(folder_ / "configs/cifar100_dense_queue.yaml", kQueue);
+    write_text(folder_ / "configs/cifar100_supervised.yaml", kClassifier);
     fs::create_symlink(REPRISE_BINARY, folder_ / "bin/reprise");
     fs::create_directory_symlink(fs::path(REPRISE_SOURCE_DIR) / "configs/studies", folder_ / "configs/studies");
     for (const char* name : {"programs/a.json", "queue.json"}) {
       fs::copy_file(fs::path(REPRISE_SOURCE_DIR) / "tests/conformance/scopes.json", folder_ / name);
     }
-    test::Bytes record(3074);
-    test::Bytes train;
+    testing::Bytes record(3074);
+    testing::Bytes train;
     for (int i = 0; i < 32; ++i) train.insert(train.end(), record.begin(), record.end());
-    test::make_tar(folder_ / "cifar-100-binary.tar.gz", test::Filter::gzip,
-                   {{"cifar-100-binary/train.bin", train}, {"cifar-100-binary/test.bin", record}});
+    make_tar(folder_ / "cifar-100-binary.tar.gz", Filter::gzip,
+             {{"cifar-100-binary/train.bin", train}, {"cifar-100-binary/test.bin", record}});
     for (const char* method : {"retain", "region"}) {
       EXPECT_EQ(run(std::string("reprise train configs/cifar100_dense_queue.yaml --quiet recompute.method=") + method +
                     " run.dir=runs/" + method)
@@ -91,7 +91,7 @@ class Workshop {
     }
     return out;
   }
-  test::TempFolder folder_;
+  TempFolder folder_;
 };
 
 /// Benchmarks take minutes and a peer's process; studies and their records have tests of their own.
@@ -157,7 +157,7 @@ TEST(Help, IsThereForEveryVerbAndFitsATerminal) {
 
 /// Words of the field that a help text may use must be explained in the README.
 TEST(Help, WordsOfItsOwnAreExplainedInTheReadme) {
-  const std::string readme = test::file_text(fs::path(REPRISE_SOURCE_DIR) / "README.md");
+  const std::string readme = file_text(fs::path(REPRISE_SOURCE_DIR) / "README.md");
   std::string all;
   for (const Verb& verb : all_verbs()) all += verb.help;
   for (const char* word : {"segment", "replay", "preserve", "retain", "region", "contract", "budget", "method"}) {

@@ -1,16 +1,12 @@
 // Paths that a careful program must survive: folders, pipes and devices where files belong, files without end, files
 // that may not be read, deep nesting, archives that reach outside, a folder in use. Each is refused as a mistake with
 // the path and the reason, soon and in little memory, and nothing is written where nothing belongs.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "tests/data/make_archive.h"
 #include "tests/support/program.h"
@@ -27,44 +23,19 @@ data: {limit: 16, prefetch: 1, synthetic: {train: 100, test: 100}}
 train: {epochs: 1, batch: 16, max_steps: 1, warmup_steps: 0}
 )";
 
-struct Measured {
-  Outcome outcome;
-  double seconds = 0;
-  std::int64_t peak_bytes = 0;
-};
-
-/// A command by the shell, with what it took.
-Measured measure(const std::string& command, const fs::path& output) {
-  auto start = std::chrono::steady_clock::now();
-  pid_t child = ::fork();
-  if (child == 0) {
-    int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), in = ::open("/dev/null", O_RDONLY);
-    ::dup2(in, 0), ::dup2(out, 1), ::dup2(out, 2);
-    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-    ::_exit(127);
-  }
-  int status = 0;
-  ::rusage usage{};
-  ::wait4(child, &status, 0, &usage);
-  std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  return {{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), test::file_text(output)},
-          took.count(),
-          usage.ru_maxrss * 1024};
-}
-
 class HostileInput : public ::testing::Test {
  protected:
   void SetUp() override {
-    test::write_text(folder_ / "tiny.yaml", kConfig);
+    write_text(folder_ / "tiny.yaml", kConfig);
     ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
     fs::create_directory(folder_ / "dir");
     fs::create_symlink("loop", folder_ / "loop");
-    test::write_text(folder_ / "huge", "x");
+    write_text(folder_ / "huge", "x");
     std::error_code error;
     fs::resize_file(folder_ / "huge", std::uintmax_t{1} << 40, error);
     huge_ = !error;
-    test::write_text(folder_ / "deep.json", std::string(100'000, '['));
-    test::write_text(folder_ / "deep_objects.json", deep_objects());
+    write_text(folder_ / "deep.json", std::string(100'000, '['));
+    write_text(folder_ / "deep_objects.json", deep_objects());
   }
   static std::string deep_objects() {
     std::string text;
@@ -83,7 +54,7 @@ class HostileInput : public ::testing::Test {
 
   void expect_mistake(const std::string& arguments, const std::vector<std::string>& parts,
                       const std::string& before = "") const {
-    Measured m = measure(before + program_word() + " " + arguments, folder_ / "output");
+    Measured m = measure_shell(before + program_word() + " " + arguments);
     const std::string& text = m.outcome.text;
     EXPECT_EQ(m.outcome.code, 2) << arguments << "\n" << text.substr(0, 2000);
     EXPECT_PRED2(contains, text.substr(0, 2000), "error (") << arguments;
@@ -99,13 +70,13 @@ class HostileInput : public ::testing::Test {
     return "train " + shell_word(config) + " --quiet run.dir=" + word("run") + " " + more;
   }
 
-  test::TempFolder folder_;
+  TempFolder folder_;
   bool huge_ = false;
 };
 
 TEST_F(HostileInput, ConfigurationsThatAreNoFiles) {
   for (const std::string& path : odd_paths()) expect_mistake(train(path), {path});
-  test::write_text(folder_ / "large.yaml", std::string(100 << 20, '#'));
+  write_text(folder_ / "large.yaml", std::string(100 << 20, '#'));
   expect_mistake(train((folder_ / "large.yaml").string()), {"large.yaml", "at most 262144 bytes"});
 }
 
@@ -113,7 +84,7 @@ TEST_F(HostileInput, ConfigurationsThatAreNestedDeeply) {
   std::string flow = "a: " + std::string(100'000, '['), maps, blocks = "a:\n  ", keys;
   for (int i = 0; i < 80'000; ++i) maps += "{a:", blocks += "- ", keys += "? ";
   for (const std::string& text : {flow, "a: " + maps, blocks, keys}) {
-    test::write_text(folder_ / "deep.yaml", text);
+    write_text(folder_ / "deep.yaml", text);
     expect_mistake(train((folder_ / "deep.yaml").string()), {"deep.yaml:"});
   }
   expect_mistake(train((folder_ / "tiny.yaml").string(), "model.encoder.widths=" + std::string(50'000, '[')),
@@ -124,7 +95,7 @@ TEST_F(HostileInput, DataThatAreNoFiles) {
   const std::string config = (folder_ / "tiny.yaml").string();
   for (const std::string& path : odd_paths()) expect_mistake(train(config, "data.path=" + shell_word(path)), {path});
   fs::create_directory(folder_ / "data");
-  test::write_bytes(folder_ / "data" / "test.bin", test::Bytes(3074));
+  write_bytes(folder_ / "data" / "test.bin", Bytes(3074));
   for (const std::string& path : odd_paths()) {
     fs::remove(folder_ / "data" / "train.bin");
     fs::create_symlink(path, folder_ / "data" / "train.bin");
@@ -166,7 +137,7 @@ TEST_F(HostileInput, RunFoldersWithOtherThingsInPlaceOfFiles) {
   fs::rename(folder_ / "good" / "metrics.jsonl", folder_ / "aside");
   for (const char* other : {"pipe", "dir", "loop"}) {
     fs::create_symlink(folder_ / other, folder_ / "good" / "metrics.jsonl");
-    Measured m = measure(program_word() + " train --quiet --resume " + word("good"), folder_ / "output");
+    Measured m = measure_shell(program_word() + " train --quiet --resume " + word("good"));
     EXPECT_TRUE(m.outcome.code == 1 || m.outcome.code == 2) << m.outcome.text;
     EXPECT_PRED2(contains, m.outcome.text, "metrics.jsonl: ");
     fs::remove(folder_ / "good" / "metrics.jsonl");
@@ -184,9 +155,9 @@ TEST_F(HostileInput, FilesThatMayNotBeRead) {
   }
   fs::permissions(folder_.path(), fs::perms::all);
   fs::create_directory(folder_ / "data");
-  for (const char* name : {"data/train.bin", "data/test.bin"}) test::write_bytes(folder_ / name, test::Bytes(3074));
+  for (const char* name : {"data/train.bin", "data/test.bin"}) write_bytes(folder_ / name, Bytes(3074));
   for (const char* name : {"closed.yaml", "data/train.bin"}) {
-    test::write_bytes(folder_ / name, test::Bytes(3074));
+    write_bytes(folder_ / name, Bytes(3074));
     fs::permissions(folder_ / name, fs::perms::none);
   }
   expect_mistake(train((folder_ / "closed.yaml").string()), {"closed.yaml: Permission denied"}, as_other);
@@ -199,31 +170,30 @@ TEST_F(HostileInput, FilesThatMayNotBeRead) {
 }
 
 TEST_F(HostileInput, AnArchiveThatReachesOutsideWritesNothing) {
-  test::Bytes record(3074), two(2 * 3074);
+  Bytes record(3074), two(2 * 3074);
   const std::string outside = (folder_ / "outside").string();
   fs::create_directories(folder_ / "here" / "below");
-  test::make_tar(folder_ / "here" / "evil.tar.gz", test::Filter::gzip,
-                 {{"../../outside", {1, 2, 3}},
-                  {outside, {1, 2, 3}},
-                  {"link", {}, outside},
-                  {"link/inside", {4}},
-                  {"../train.bin", two},
-                  {"/etc/reprise/test.bin", record},
-                  {"fine_label_names.txt", {}, "/etc/passwd"}});
+  make_tar(folder_ / "here" / "evil.tar.gz", Filter::gzip,
+           {{"../../outside", {1, 2, 3}},
+            {outside, {1, 2, 3}},
+            {"link", {}, outside},
+            {"link/inside", {4}},
+            {"../train.bin", two},
+            {"/etc/reprise/test.bin", record},
+            {"fine_label_names.txt", {}, "/etc/passwd"}});
   auto listing = [&] {
     std::vector<std::string> all;
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
       std::string path = entry.path().string();
-      if (!path.starts_with((folder_ / "run").string()) && entry.path().filename() != "output") all.push_back(path);
+      if (!path.starts_with((folder_ / "run").string())) all.push_back(path);
     }
     std::sort(all.begin(), all.end());
     return all;
   };
   std::vector<std::string> before = listing();
   Measured m =
-      measure("cd " + word("here/below") + " && " + program_word() + " " +
-                  train((folder_ / "tiny.yaml").string(), "data.path=../evil.tar.gz train.batch=2 data.limit=2"),
-              folder_ / "output");
+      measure_shell("cd " + word("here/below") + " && " + program_word() + " " +
+                    train((folder_ / "tiny.yaml").string(), "data.path=../evil.tar.gz train.batch=2 data.limit=2"));
   EXPECT_EQ(m.outcome.code, 0) << m.outcome.text;
   EXPECT_EQ(listing(), before);
   EXPECT_FALSE(fs::exists(outside));
@@ -231,8 +201,8 @@ TEST_F(HostileInput, AnArchiveThatReachesOutsideWritesNothing) {
 }
 
 TEST_F(HostileInput, AnArchiveThatSpeaksOfMoreThanItHoldsCostsNoMemory) {
-  test::make_tar(folder_ / "a.tar", test::Filter::none, {{"train.bin", {}}});
-  test::Bytes bytes = test::file_bytes(folder_ / "a.tar");
+  make_tar(folder_ / "a.tar", Filter::none, {{"train.bin", {}}});
+  Bytes bytes = file_bytes(folder_ / "a.tar");
   auto number = [&](std::size_t at, std::size_t digits, std::int64_t value) {
     std::string text = fmt::format("{:0{}o}", value, digits);
     std::copy(text.begin(), text.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
@@ -242,7 +212,7 @@ TEST_F(HostileInput, AnArchiveThatSpeaksOfMoreThanItHoldsCostsNoMemory) {
   std::int64_t sum = 0;
   for (int i = 0; i < 512; ++i) sum += bytes[static_cast<std::size_t>(i)];
   number(148, 6, sum);
-  test::write_bytes(folder_ / "a.tar", bytes);
+  write_bytes(folder_ / "a.tar", bytes);
   expect_mistake(train((folder_ / "tiny.yaml").string(), "data.path=" + word("a.tar")),
                  {"expected 2766600000 bytes of train.bin"});
 }
@@ -250,14 +220,14 @@ TEST_F(HostileInput, AnArchiveThatSpeaksOfMoreThanItHoldsCostsNoMemory) {
 TEST_F(HostileInput, NamesFromFilesDoNotReachTheTerminalAsCommands) {
   std::string header = R"({"a\u001b[2Jb":{"dtype":"X\u0007","shape":[],"data_offsets":[0,4]}})", file(8, '\0');
   file[0] = static_cast<char>(header.size());
-  test::write_text(folder_ / "evil.safetensors", file + header + "abcd");
+  write_text(folder_ / "evil.safetensors", file + header + "abcd");
   expect_mistake(train((folder_ / "tiny.yaml").string(), "model.init=" + word("evil.safetensors")), {"a\\x1b[2Jb"});
 }
 
 TEST_F(HostileInput, ASecondProcessOnARunFolderIsRefused) {
   std::string endless = kConfig;
   endless.replace(endless.find("max_steps: 1"), 12, "max_steps: 0, log_every: 1");
-  test::write_text(folder_ / "long.yaml", endless);
+  write_text(folder_ / "long.yaml", endless);
   std::string script =
       program_word() + " train " + word("long.yaml") + " --quiet train.epochs=1000000 run.dir=" + word("busy") +
       " & first=$!\n" + "while ! [ -s " + word("busy/metrics.jsonl") + " ]; do sleep 0.05; done\n" +  //
@@ -265,7 +235,7 @@ TEST_F(HostileInput, ASecondProcessOnARunFolderIsRefused) {
       program_word() + " train " + word("tiny.yaml") + " run.dir=" + word("busy") + " 2>&1; echo train $?\n" +
       "kill -TERM $first; wait $first; echo first $?\n" +  //
       program_word() + " train --resume " + word("busy") + " --quiet train.epochs=1 2>&1; echo again $?\n";
-  test::write_text(folder_ / "script.sh", script);
+  write_text(folder_ / "script.sh", script);
   Outcome all = run_shell("timeout 120 sh " + word("script.sh") + " 2>&1");
   EXPECT_PRED2(contains, all.text, "resume 2 of ");
   std::size_t at = all.text.find("resume 2 of ");

@@ -1,13 +1,13 @@
 // The installed package, from outside: tests/consumer builds against it and nothing else, trains its own model with its
 // own op, and has its contracts checked; CMake and pkg-config find it, and another version is refused.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -26,17 +26,9 @@ class Package : public ::testing::Test {
  protected:
   void SetUp() override {
     if (kSanitized) GTEST_SKIP() << "a package of a sanitized build is not meant for others";
-    fs::path build = fs::path(REPRISE_BINARY).parent_path().parent_path();
-    folder_ = build / ("package_test_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    run("cmake --install " + shell_word(build.string()) + " --prefix " + path("first"));
+    run("cmake --install " + shell_word(build_.string()) + " --prefix " + path("first"));
     // The package may be moved as a whole.
     fs::rename(folder_ / "first", folder_ / "package");
-  }
-  void TearDown() override {
-    std::error_code error;
-    if (!folder_.empty()) fs::remove_all(folder_, error);
   }
 
   std::string path(const std::string& name) const { return shell_word((folder_ / name).string()); }
@@ -48,7 +40,8 @@ class Package : public ::testing::Test {
     return outcome.text;
   }
 
-  fs::path folder_;
+  fs::path build_ = fs::path(REPRISE_BINARY).parent_path().parent_path();
+  TempFolder folder_{build_};
 };
 
 TEST_F(Package, AConsumerWithItsOwnOpAndModelBuildsTrainsAndIsChecked) {

@@ -1,6 +1,5 @@
 // `reprise plan` and plans in `reprise explain`, as a person and a script meet them.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <string>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -30,11 +30,6 @@ probe: {epochs: 0}
 recompute: {segments: blocks, profile_steps: 1}
 )";
 
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 /// The number after `words` in a text.
 std::int64_t number_after(const std::string& text, const std::string& words) {
   std::size_t at = text.find(words);
@@ -44,12 +39,7 @@ std::int64_t number_after(const std::string& text, const std::string& words) {
 
 class PlanVerb : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("reprise_plan_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    std::ofstream(folder_ / "tiny.yaml") << kTiny;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { std::ofstream(folder_ / "tiny.yaml") << kTiny; }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   Outcome plan(const std::string& rest) const { return reprise("plan " + path("tiny.yaml") + " " + rest); }
   Outcome explain(const std::string& rest) const { return reprise("explain " + path("tiny.yaml") + " " + rest); }
@@ -63,7 +53,7 @@ class PlanVerb : public ::testing::Test {
   std::int64_t smallest() const {
     return number_after(plan("memory.budget=10KiB").text, "smallest feasible budget is ");
   }
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(PlanVerb, ATableATimeAndAFileThatTrainingGoesBy) {
@@ -73,7 +63,7 @@ TEST_F(PlanVerb, ATableATimeAndAFileThatTrainingGoesBy) {
        {"segment", "layer1.0", "head", "plan joint: ", "lower bound", "gap", "planned in", "written to"}) {
     EXPECT_PRED2(contains, made.text, std::string(part));
   }
-  auto json = nlohmann::json::parse(text_of(path("plan.json")));
+  auto json = nlohmann::json::parse(file_text(path("plan.json")));
   std::int64_t peak = json["predicted_peak"];
   EXPECT_EQ(json["method"], "joint");
   EXPECT_LE(peak, 3 << 20);
@@ -81,7 +71,7 @@ TEST_F(PlanVerb, ATableATimeAndAFileThatTrainingGoesBy) {
                     " recompute.plan=" + path("plan.json"))
                 .code,
             0);
-  EXPECT_EQ(nlohmann::json::parse(text_of(path("run") + "/summary.json"))["memory"]["peak_bytes"], peak);
+  EXPECT_EQ(nlohmann::json::parse(file_text(path("run") + "/summary.json"))["memory"]["peak_bytes"], peak);
 }
 
 TEST_F(PlanVerb, TheSmallestBudgetThatIsNamedIsOneByteAboveWhatFails) {
@@ -158,7 +148,7 @@ TEST_F(PlanVerb, CanBeInterruptedWhileItProfiles) {
 
 TEST_F(PlanVerb, TheFrontierIsAFolderOfTablesAndPictures) {
   ASSERT_EQ(plan("--frontier -o " + path("frontier") + profile()).code, 0);
-  std::istringstream table(text_of(path("frontier") + "/frontier.csv"));
+  std::istringstream table(file_text(path("frontier") + "/frontier.csv"));
   std::string head, line;
   std::getline(table, head);
   EXPECT_TRUE(head.starts_with("granularity,method,budget_bytes,")) << head;
@@ -166,7 +156,7 @@ TEST_F(PlanVerb, TheFrontierIsAFolderOfTablesAndPictures) {
   while (std::getline(table, line))
     methods.insert(line.substr(line.find(',') + 1, line.find(',', line.find(',') + 1) - line.find(',') - 1));
   EXPECT_EQ(methods.size(), 7u);
-  EXPECT_PRED2(contains, text_of(path("frontier") + "/frontier.svg"), "<svg");
+  EXPECT_PRED2(contains, file_text(path("frontier") + "/frontier.svg"), "<svg");
 }
 
 TEST_F(PlanVerb, ExplainDrawsAStepWhoseMeasuredChangesAreThePredictedOnes) {
@@ -177,7 +167,7 @@ TEST_F(PlanVerb, ExplainDrawsAStepWhoseMeasuredChangesAreThePredictedOnes) {
        {"Predicted and measured are equal, event by event", "Binding (within 1 % of the peak): backward of", "owes"}) {
     EXPECT_PRED2(contains, text.text, std::string(part));
   }
-  std::string svg = text_of(path("memory.svg"));
+  std::string svg = file_text(path("memory.svg"));
   for (const char* part : {"predicted", "measured", "activations", "binding: "})
     EXPECT_PRED2(contains, svg, std::string(part));
   for (const char* more : {"", "train.accumulate=2 model.losses=2 model.queue.layout=shift"}) {

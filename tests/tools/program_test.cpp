@@ -1,12 +1,11 @@
 // The built program as a person meets it: exit codes, messages, help, interruption.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -62,11 +61,10 @@ TEST(Program, ConfigPrintsWhatLoadsBackToTheSame) {
       reprise("config " + kDemo + " memory.budget=1.5GiB '~train.lr' 'recompute.options={\"layer2.*\": retain}'");
   ASSERT_EQ(first.code, 0) << first.text;
   EXPECT_PRED2(contains, first.text, "  budget: 1536MiB\n");
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("reprise_program_" + std::to_string(::getpid()) + ".yaml");
-  std::ofstream(path) << first.text;
+  TempFolder folder;
+  std::filesystem::path path = folder / "first.yaml";
+  write_text(path, first.text);
   EXPECT_EQ(reprise("config '" + path.string() + "'").text, first.text);
-  std::filesystem::remove(path);
   EXPECT_EQ(reprise("config seed=3").code, 0) << "without a file all keys have their defaults";
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/program.h"
 #include "tests/tools/report_records.h"
 #include "tools/report/report.h"
@@ -19,13 +20,8 @@ namespace fs = std::filesystem;
 using namespace reprise::testing;  // NOLINT
 
 /// What was said in the error; "" where there was none.
-std::string error_of(const fs::path& path) {
-  try {
-    make_report(path);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+std::string error_at(const fs::path& path) {
+  return error_of([&] { make_report(path); });
 }
 
 /// The reports of everything() and of a cohort, made once.
@@ -118,28 +114,28 @@ TEST(ReportPage, MarkdownKeepsTablesWhole) {
 TEST(ReportPage, ABadRecordIsRefusedWithItsLine) {
   std::vector<Json> records = everything();
   fs::path folder = study_of("bad", records);
-  std::string good = text_of(folder / "records.jsonl"), file = (folder / "records.jsonl").string();
+  std::string good = file_text(folder / "records.jsonl"), file = (folder / "records.jsonl").string();
   write_text(file, good + "{\"schema\": \"reprise-study/1\"}\n");
   std::string place = file + ":" + std::to_string(records.size() + 1) + ": ";
-  EXPECT_PRED2(contains, error_of(folder), place);
+  EXPECT_PRED2(contains, error_at(folder), place);
   records[3]["study"] = "another";
   write_text(file, lines_of(records));
-  EXPECT_PRED2(contains, error_of(folder), file + ":4: ");
+  EXPECT_PRED2(contains, error_at(folder), file + ":4: ");
   write_text(file, good.substr(0, good.size() - 20));  // a line that a killed process did not finish was never a record
-  EXPECT_EQ(error_of(folder), "");
+  EXPECT_EQ(error_at(folder), "");
 }
 
 TEST(ReportPage, WhatIsNoStudyIsRefused) {
   fs::path folder = report_folder("nothing");
-  EXPECT_PRED2(contains, error_of(folder), "without records.jsonl");
-  EXPECT_PRED2(contains, error_of(folder / "missing"), "nothing there");
+  EXPECT_PRED2(contains, error_at(folder), "without records.jsonl");
+  EXPECT_PRED2(contains, error_at(folder / "missing"), "nothing there");
   write_text(folder / "notes.txt", "x");
-  EXPECT_PRED2(contains, error_of(folder / "notes.txt"), "ends in .jsonl");
+  EXPECT_PRED2(contains, error_at(folder / "notes.txt"), "ends in .jsonl");
 }
 
 TEST(ReportPage, ACohortWithABadRecordIsRefused) {
   auto with = [](const std::function<std::string(const std::string&)>& edit) {
-    return error_of(cohort_of("bad_cohort", edit));
+    return error_at(cohort_of("bad_cohort", edit));
   };
   EXPECT_PRED2(contains, with([](const std::string& good) { return good + "[]\n"; }), "reprise_region.jsonl:5: ");
   EXPECT_PRED2(contains, with([](const std::string& good) {
@@ -157,7 +153,7 @@ TEST(ReportVerb, WritesAPageAndMarkdownWithItsPictures) {
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_EQ(outcome.text,
             (folder / "report/report.html").string() + "\n" + (folder / "report/report.md").string() + "\n");
-  std::string text = text_of(folder / "report/report.md");
+  std::string text = file_text(folder / "report/report.md");
   std::regex picture("\\]\\((report\\.[a-z0-9-]+\\.svg)\\)");
   int pictures = 0;
   for (std::sregex_iterator at(text.begin(), text.end(), picture), end; at != end; ++at, ++pictures) {
@@ -175,7 +171,7 @@ TEST(ReportVerb, ReadsACompressedFileOfRecords) {
   Outcome outcome =
       testing::reprise("report " + shell_word(file.string()) + " -o " + shell_word((folder / "out").string()));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_PRED2(contains, text_of(folder / "out/made_up.md"), "# Study made_up");
+  EXPECT_PRED2(contains, file_text(folder / "out/made_up.md"), "# Study made_up");
   EXPECT_EQ(testing::reprise("report " + shell_word(file.string())).code, 2);  // no place for the report
 }
 
@@ -187,11 +183,11 @@ TEST(ReportVerb, TracesMemoryUnderThePlansOfAStudy) {
   outcome = testing::reprise("report --memory " + shell_word(folder.string()));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_TRUE(fs::exists(folder / "extra/row_memory.joint.json"));
-  std::string text = text_of(folder / "report/report.md");
+  std::string text = file_text(folder / "report/report.md");
   EXPECT_PRED2(contains, text, "](report.memory-row-memory.svg)");
   // The step that was traced is the one whose peak the plan predicts.
-  Json plan = Json::parse(text_of(folder / "plans/row_memory.both.segment.joint.json"));
-  Json memory = Json::parse(text_of(folder / "extra/row_memory.joint.json"))["memory"]["predicted"];
+  Json plan = Json::parse(file_text(folder / "plans/row_memory.both.segment.joint.json"));
+  Json memory = Json::parse(file_text(folder / "extra/row_memory.joint.json"))["memory"]["predicted"];
   std::int64_t live = 0, peak = 0;
   for (const Json& bytes : memory["before"]) live += bytes.get<std::int64_t>();
   for (const Json& delta : memory["delta"]) peak = std::max(peak, live += delta.get<std::int64_t>());

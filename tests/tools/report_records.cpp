@@ -248,18 +248,9 @@ fs::path report_folder(const std::string& name) {
   return folder;
 }
 
-void write_text(const fs::path& path, const std::string& text) {
-  fs::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 fs::path study_of(const std::string& name, const std::vector<Json>& records) {
   fs::path folder = report_folder(name);
+  fs::create_directories(folder / "extra");
   write_text(folder / "records.jsonl", lines_of(records));
   write_text(folder / "study.yaml",
              "type: sparse_write\ntargets:\n  workload: row_memory\n  joint_to_whole: 0.8\n  joint_to_region: "

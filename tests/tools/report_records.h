@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/run/json_text.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise::testing {
 
@@ -28,8 +29,6 @@ Json memory_of(const std::string& method);
 std::string lines_of(const std::vector<Json>& records);
 /// An empty folder of this test.
 std::filesystem::path report_folder(const std::string& name);
-void write_text(const std::filesystem::path& path, const std::string& text);
-std::string text_of(const std::filesystem::path& path);
 /// A folder with records.jsonl, study.yaml and extra/.
 std::filesystem::path study_of(const std::string& name, const std::vector<Json>& records);
 /// A folder as tools/cohort/run leaves it, with plain files: two modes, four programs of two classes. `edit` may change

@@ -10,8 +10,9 @@
 #include <set>
 
 #include "core/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/text.h"
-#include "tests/support/user_error.h"
 #include "tools/study/record.h"
 #include "tools/study/tasks.h"
 
@@ -92,13 +93,9 @@ TEST(StudyRecords, AFailedRecordMayLackWhatWasNotMeasured) {
 
 class RecordFiles : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("reprise_records_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    file_ = folder_ / "records.jsonl";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  fs::path folder_, file_;
+  void SetUp() override { file_ = folder_ / "records.jsonl"; }
+  testing::TempFolder folder_;
+  fs::path file_;
 };
 
 TEST_F(RecordFiles, AppendedLinesAreReadBackAndAnUnfinishedOneIsCutOff) {

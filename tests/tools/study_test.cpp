@@ -1,20 +1,17 @@
 // `reprise study` as a person and a script meet it: a miniature study is killed, stopped and resumed; what is not its
 // own is refused.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -37,19 +34,11 @@ void write_lines(const fs::path& file, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) out << line << "\n";
 }
 
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 class StudyVerb : public ::testing::Test {
  protected:
   /// The miniature, frozen anew: whether the committed file is current is a test of its own.
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("reprise_study_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    std::string text = text_of(kConfigs + "studies/sparse_write_small.yaml");
+    std::string text = file_text(kConfigs + "studies/sparse_write_small.yaml");
     text = text.substr(0, text.find("fingerprints:"));
     text.replace(text.find("../row_memory.yaml"), 18, kConfigs + "row_memory.yaml");
     std::ofstream(file()) << text;
@@ -57,7 +46,6 @@ class StudyVerb : public ::testing::Test {
     ASSERT_EQ(prints.code, 0) << prints.text;
     std::ofstream(file(), std::ios::app) << prints.text;
   }
-  void TearDown() override { fs::remove_all(folder_); }
   Outcome study(const std::string& name, const std::string& rest = "") const {
     return reprise("study " + shell_word(file()) + " -o " + (folder_ / name).string() + " " + rest);
   }
@@ -66,22 +54,8 @@ class StudyVerb : public ::testing::Test {
 
   /// Begins the study and sends `signal` when it has `count` records. Returns the exit code.
   int begin_and_signal(const std::string& name, std::size_t count, int signal) const {
-    std::string output = (folder_ / name).string(), small = file();
-    pid_t child = ::fork();
-    if (child == 0) {
-      std::freopen("/dev/null", "w", stdout);
-      std::freopen("/dev/null", "w", stderr);
-      ::execl(REPRISE_BINARY, REPRISE_BINARY, "study", small.c_str(), "-o", output.c_str(), "processes.budgets=3",
-              nullptr);
-      ::_exit(127);
-    }
-    int status = 0;
-    bool sent = false;
-    while (::waitpid(child, &status, WNOHANG) == 0) {
-      if (!sent && lines_of(records(name)).size() >= count) sent = ::kill(child, signal) == 0;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return signal_program({"study", file(), "-o", (folder_ / name).string(), "processes.budgets=3"}, signal,
+                          [&] { return lines_of(records(name)).size() >= count; });
   }
 
   /// Ids in the order of the file, with the checks that hold for every finished study.
@@ -100,7 +74,7 @@ class StudyVerb : public ::testing::Test {
     return ids;
   }
 
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(StudyVerb, KilledHalfWayItGoesOnAndTheRecordsAreThoseOfOneRun) {
@@ -237,7 +211,7 @@ TEST_F(StudyVerb, TheMapIsPlannedCellByCellAndMeasuredWhereAsked) {
 
 TEST(StudyFiles, WorkloadsAreThoseThatTheFilesWereFrozenWith) {
   for (const char* name : {"sparse_write_small", "sparse_write"}) {
-    std::string file = kConfigs + "studies/" + name + ".yaml", text = text_of(file);
+    std::string file = kConfigs + "studies/" + name + ".yaml", text = file_text(file);
     Outcome prints = reprise("study " + shell_word(file) + " --print-fingerprints");
     ASSERT_EQ(prints.code, 0) << prints.text;
     EXPECT_TRUE(text.ends_with("\n" + prints.text)) << file << " has other fingerprints than\n" << prints.text;

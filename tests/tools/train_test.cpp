@@ -1,13 +1,13 @@
 // `reprise train` and `reprise eval` as a person meets them: exit codes, messages, files. What training computes is
 // tested in tests/models.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise {
 namespace {
@@ -19,9 +19,6 @@ namespace fs = std::filesystem;
 class TrainVerb : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("reprise_train_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
     std::ofstream(folder_ / "tiny.yaml") << R"(threads: 1
 model: {type: dense_queue, encoder: {widths: [4], blocks: 1}, projection: {hidden: 8, out: 4}, queue: {size: 32}}
 data: {limit: 64, prefetch: 1, synthetic: {train: 100, test: 100}}
@@ -30,13 +27,12 @@ probe: {epochs: 1, batch: 50}
 recompute: {segments: blocks}
 )";
   }
-  void TearDown() override { fs::remove_all(folder_); }
   std::string path(const std::string& name) const { return "'" + (folder_ / name).string() + "'"; }
   Outcome train(const std::string& run, const std::string& overrides = "") const {
     return reprise("train " + path("tiny.yaml") + " run.dir=" + path(run) + " " + overrides);
   }
 
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(TrainVerb, TrainsProbesAndLeavesARunFolder) {

@@ -7,12 +7,15 @@
 #include <set>
 #include <string>
 
+#include "tests/support/surroundings.h"
 #include "tools/conform/machine.h"
 #include "tools/conform/report.h"
 #include "tools/conform/verdict.h"
 
 namespace reprise::conform {
 namespace {
+
+using reprise::testing::shared_programs;
 
 /// Programs of the classes below in which bytes that a gradient depends on are overwritten between their read and the
 /// backward that needs them. c04_counter, c04_ema, c04_renorm_stats and c20_two_iterations are not among them: what
@@ -21,12 +24,6 @@ const std::set<std::string> kOverwritten = {
     "c01_copy",          "c01_matmul",     "c01_rows",         "c01_strided",  "c01_view",      "c01_whole",
     "c03_queue_copy",    "c03_queue_live", "c03_renorm",       "c04_codebook", "c07_recurrent", "c07_three_versions",
     "c20_copied_weight", "c20_fused_step", "c20_step_between", "c20_tied"};
-
-std::string shared_programs() {
-  const char* named = std::getenv("REPRISE_SHARED");
-  std::string shared = named ? named : std::string(REPRISE_SOURCE_DIR) + "/../shared";
-  return shared + "/conformance/public";
-}
 
 bool of_stateful_class(const std::string& name) {
   for (const char* prefix : {"c01_", "c03_", "c04_", "c07_", "c20_"}) {

@@ -1,6 +1,5 @@
 // Augmented images per second, batches made by the calling thread.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,32 +9,18 @@
 #include "data/synthetic.h"
 #include "memory/memory.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/scratch_folder.h"
 
 namespace reprise::bench {
 namespace {
 
-/// The images as a file in CIFAR-100's layout, for the peer; gone at the end.
-class ImageFile {
- public:
-  explicit ImageFile(const ImageSet& images)
-      : path_(std::filesystem::temp_directory_path() / fmt::format("reprise-bench-{}.bin", ::getpid())) {
-    std::ofstream file(path_, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(images.records.data()),
-               static_cast<std::streamsize>(images.records.size()));
-    file.close();
-    if (!file) fail(ErrorKind::io, "[bench] cannot write {}", path_.string());
-  }
-  ~ImageFile() {
-    std::error_code error;
-    std::filesystem::remove(path_, error);
-  }
-  ImageFile(const ImageFile&) = delete;
-  ImageFile& operator=(const ImageFile&) = delete;
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
+/// The images as a file in CIFAR-100's layout, for the peer.
+void write_images(const ImageSet& images, const std::filesystem::path& path) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(images.records.data()), static_cast<std::streamsize>(images.records.size()));
+  file.close();
+  if (!file) fail(ErrorKind::io, "[bench] cannot write {}", path.string());
+}
 
 struct Pipeline {
   std::string name, peer, target;
@@ -69,7 +54,9 @@ Report bench_loader(const BenchOptions& options) {
   Report report(fmt::format("loader: augmented images per second and thread, batch {}", batch),
                 header_of(options, rounds, nullptr));
   Dataset data = make_synthetic({.train = std::max<std::int64_t>(options.quick ? 100 : 5000, batch), .test = 100});
-  ImageFile file(data.train);
+  ScratchFolder scratch;
+  std::filesystem::path file = scratch / "images.bin";
+  write_images(data.train, file);
   Memory memory;
   std::vector<Pipeline> all = pipelines(batch);
   std::vector<std::unique_ptr<Loader>> loaders;
@@ -85,8 +72,9 @@ Report bench_loader(const BenchOptions& options) {
       all[p].rate.add(static_cast<double>(batch * batches * all[p].options.views) / seconds);
     }
     if (!options.peer.asked()) continue;
-    Json found = options.peer.run("loader.py", {"--file", file.path(), "--batch", fmt::format("{}", batch), "--threads",
-                                                fmt::format("{}", options.threads), "--reps", "3"})["results"];
+    Json found =
+        options.peer.run("loader.py", {"--file", file.string(), "--batch", fmt::format("{}", batch), "--threads",
+                                       fmt::format("{}", options.threads), "--reps", "3"})["results"];
     for (Pipeline& p : all) p.peer_rate.add(found[p.peer].get<double>());
   }
   for (const Pipeline& p : all) {

@@ -1,6 +1,5 @@
 // The search for plans at scale: made-up steps, each in a process of its own, beside Cbc on the same problem.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "recompute/solver/synthetic.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/planner_public.h"
+#include "tools/bench/scratch_folder.h"
 
 namespace reprise::bench {
 namespace {
@@ -62,12 +62,11 @@ std::int64_t budget_of(const Instance& instance, const Allowed& allowed) {
 /// The same problem for Cbc, if it is installed: what it reached, in words, and its seconds.
 std::string beside_cbc(const Instance& instance, std::int64_t budget, const Allowed& allowed, double ours,
                        Samples& seconds) {
-  auto file = std::filesystem::temp_directory_path() / fmt::format("reprise-planner-{}.lp", ::getpid());
+  ScratchFolder folder;
+  std::filesystem::path file = folder / "planner.lp";
   std::ofstream(file) << solver::to_lp(instance, budget, allowed);
   Child child = run_child({"timeout", "-k", "1", fmt::format("{}", kCbcSeconds + 30), "cbc", file.string(), "-sec",
                            fmt::format("{}", kCbcSeconds), "-solve", "-quit"});
-  std::error_code ignored;
-  std::filesystem::remove(file, ignored);
   if (child.code == 127 || child.output.empty()) return "";
   solver::CbcAnswer answer = solver::read_cbc(child.output);
   seconds.add(child.cpu);

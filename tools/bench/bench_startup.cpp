@@ -1,14 +1,12 @@
 // From the start of a fresh process to the end of its first step.
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "ops/loss.h"
 #include "ops/matmul.h"
 #include "ops/optimiser.h"
 #include "ops/unary.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/scratch_folder.h"
 #include "tools/bench/step_run.h"
 
 namespace reprise::bench {
@@ -21,22 +19,6 @@ struct Start {
     cpu.add(child.cpu);
     peak.add(child.peak_mib);
   }
-};
-
-/// A folder for runs that nobody keeps.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_(std::filesystem::temp_directory_path() / fmt::format("reprise-startup-{}", ::getpid())) {}
-  ~ScratchFolder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string run(int number) const { return (path_ / fmt::format("{}", number)).string(); }
-
- private:
-  std::filesystem::path path_;
 };
 
 Child train_one_step(const BenchOptions& options, const std::string& folder) {
@@ -80,7 +62,7 @@ Report bench_startup(const BenchOptions& options) {
   Start step, train, peer;
   for (int i = 0; i < rounds; ++i) {
     step.add(run_self({"bench", "startup", "--first-step", "--threads", fmt::format("{}", options.threads)}));
-    train.add(train_one_step(options, scratch.run(i)));
+    train.add(train_one_step(options, (scratch / fmt::format("{}", i)).string()));
     if (!options.peer.asked()) continue;
     Json found = options.peer.run("startup.py", {"--reps", "1"})["results"]["torch to first step"];
     peer.wall.add(found["wall_s"].get<double>());

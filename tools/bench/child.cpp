@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,54 +11,27 @@
 
 #include "core/error.h"
 #include "tools/bench/measure.h"
+#include "tools/process/memory_file.h"
+#include "tools/process/own_program.h"
 
 extern char** environ;
 
 namespace reprise::bench {
 namespace {
 
-/// An anonymous file that catches one output of a child.
-class Catcher {
- public:
-  explicit Catcher(const char* name) : descriptor_(::memfd_create(name, MFD_CLOEXEC)) {
-    if (descriptor_ < 0) fail(ErrorKind::io, "[bench] cannot make a file in memory: {}", std::strerror(errno));
-  }
-  ~Catcher() { ::close(descriptor_); }
-  Catcher(const Catcher&) = delete;
-  Catcher& operator=(const Catcher&) = delete;
-
-  int descriptor() const { return descriptor_; }
-  std::string text() const {
-    std::string all(static_cast<std::size_t>(::lseek(descriptor_, 0, SEEK_END)), '\0');
-    std::size_t at = 0;
-    while (at < all.size()) {
-      ssize_t got = ::pread(descriptor_, all.data() + at, all.size() - at, static_cast<off_t>(at));
-      if (got <= 0) break;
-      at += static_cast<std::size_t>(got);
-    }
-    return all;
-  }
-
- private:
-  int descriptor_;
-};
-
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
 std::string last_words(const std::string& text) {
-  std::size_t end = text.find_last_not_of(" \n");
-  if (end == std::string::npos) return "it said nothing";
-  std::size_t begin = text.rfind('\n', end);
-  return text.substr(begin == std::string::npos ? 0 : begin + 1,
-                     end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+  std::string line = process::last_line(text);
+  return line.empty() ? "it said nothing" : line;
 }
 
 }  // namespace
 
 Child run_child(const std::vector<std::string>& argv) {
-  Catcher output("output"), errors("errors");
+  process::MemoryFile output("output", "bench"), errors("errors", "bench");
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -88,9 +60,7 @@ Child run_child(const std::vector<std::string>& argv) {
 }
 
 Child run_self(std::vector<std::string> arguments) {
-  std::error_code error;
-  std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  if (error) fail(ErrorKind::io, "[bench] cannot find this program's own file: {}", error.message());
+  std::string self = process::own_program("bench");
   std::string what = arguments.empty() ? self : arguments.front();
   arguments.insert(arguments.begin(), self);
   Child child = run_child(arguments);
@@ -102,7 +72,7 @@ Child run_self(std::vector<std::string> arguments) {
 }
 
 Json last_json_line(const Child& child, const std::string& what) {
-  Json parsed = Json::parse(last_words(child.output), nullptr, false);
+  Json parsed = process::last_json(child.output);
   if (parsed.is_discarded())
     fail(ErrorKind::internal, "[bench] expected a line of JSON from {}, got: {}", what, last_words(child.output));
   return parsed;

@@ -11,28 +11,12 @@
 #include "core/text.h"
 #include "tools/study/application.h"
 #include "tools/study/application_compare.h"
-#include "tools/study/statistics.h"
+#include "tools/study/statistics_json.h"
 
 namespace reprise::study {
 namespace {
 
 constexpr const char* kReference = "whole";  // of times and memory
-
-Json interval_json(const Interval& interval) { return {interval.low, interval.high}; }
-
-Json ratio_json(const RatioSummary& ratio) {
-  return {{"n", ratio.n},
-          {"geometric_mean", ratio.geometric_mean},
-          {"bootstrap", interval_json(ratio.bootstrap)},
-          {"log_t", interval_json(ratio.log_t)},
-          {"range", interval_json(ratio.range)}};
-}
-
-std::string interval_text(const Interval& interval) {
-  return interval.defined() ? fmt::format("[{:.4f}, {:.4f}]", interval.low, interval.high) : "-";
-}
-
-double median_of(const Json& list) { return median(list.get<std::vector<double>>()); }
 
 /// Seconds a step by round, of the processes of one method and seed.
 struct Times {
@@ -223,7 +207,7 @@ class ApplicationAnalysis {
   static std::string range_text(const Json& time, const char* key) {
     if (!time.is_object() || !time.contains(key) || !time[key][0].is_number() || time[key][0] != time[key][0])
       return "-";
-    return interval_text({time[key][0], time[key][1]});
+    return bounds_text({time[key][0], time[key][1]});
   }
 
   static bool at_smallest(const MethodRuns& method) {

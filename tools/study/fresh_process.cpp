@@ -1,9 +1,7 @@
 #include "tools/study/fresh_process.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,52 +11,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 
 #include "core/error.h"
+#include "tools/process/own_program.h"
 
 namespace reprise::study {
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-/// A file in memory, so that nobody has to read while the process runs.
-int memory_file(const char* name) {
-  int descriptor = ::memfd_create(name, MFD_CLOEXEC);
-  if (descriptor < 0) fail(ErrorKind::io, "[study] cannot make a file in memory: {}", std::strerror(errno));
-  return descriptor;
-}
-
-std::string contents_of(int descriptor) {
-  std::string all;
-  char buffer[16384];
-  ssize_t got = 0;
-  while ((got = ::pread(descriptor, buffer, sizeof buffer, static_cast<off_t>(all.size()))) > 0) {
-    all.append(buffer, static_cast<std::size_t>(got));
-  }
-  return all;
-}
-
-/// The last lines of a text, at most `lines` of them and 1,000 bytes.
-std::string last_lines(const std::string& text, int lines) {
-  std::size_t end = text.find_last_not_of(" \n");
-  if (end == std::string::npos) return "";
-  std::size_t begin = end + 1;
-  for (int i = 0; i < lines && begin > 0; ++i) {
-    std::size_t before = text.rfind('\n', begin >= 2 ? begin - 2 : 0);
-    begin = before == std::string::npos || begin < 2 ? 0 : before + 1;
-  }
-  constexpr std::size_t kMost = 1000;
-  if (end + 1 - begin > kMost) begin = end + 1 - kMost;
-  return text.substr(begin, end + 1 - begin);
-}
-
-std::string self() {
-  std::error_code error;
-  std::string path = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  if (error) fail(ErrorKind::io, "[study] cannot find this program's own file: {}", error.message());
-  return path;
-}
 
 /// Between fork and exec only what a signal handler might do.
 [[noreturn]] void become(const std::vector<char*>& words, pid_t parent, int input, int output, int errors) {
@@ -81,22 +41,16 @@ std::string Ended::error() const {
 }
 
 FreshProcess::FreshProcess(const std::vector<std::string>& arguments, const Json& input) : start_(now()) {
-  std::string program = self();
+  std::string program = process::own_program(kWho);
   std::vector<char*> words{program.data()};
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  int in = memory_file("input");
-  output_ = memory_file("output");
-  errors_ = memory_file("errors");
-  std::string text = json_line(input);
-  if (::pwrite(in, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    fail(ErrorKind::io, "[study] cannot write a process's input: {}", std::strerror(errno));
-  }
+  process::MemoryFile in("input", kWho);
+  in.write(json_line(input));
   std::fflush(nullptr);
   pid_t parent = ::getpid();
   process_ = ::fork();
-  if (process_ == 0) become(words, parent, in, output_, errors_);
-  ::close(in);
+  if (process_ == 0) become(words, parent, in.descriptor(), output_.descriptor(), errors_.descriptor());
   if (process_ < 0) fail(ErrorKind::io, "[study] cannot start a process: {}", std::strerror(errno));
   running_ = true;
   watch_ =
@@ -105,9 +59,7 @@ FreshProcess::FreshProcess(const std::vector<std::string>& arguments, const Json
 
 FreshProcess::~FreshProcess() {
   kill();
-  for (int descriptor : {watch_, output_, errors_}) {
-    if (descriptor >= 0) ::close(descriptor);
-  }
+  if (watch_ >= 0) ::close(watch_);
 }
 
 void FreshProcess::kill() {
@@ -131,16 +83,9 @@ void FreshProcess::reap(int options) {
   ended_.elapsed_s = now() - start_;
   ended_.signal = got > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   ended_.code = got < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  Json answer;
-  std::string printed = contents_of(output_);
-  std::size_t end = printed.find_last_not_of(" \n");
-  if (end != std::string::npos) {
-    std::size_t begin = printed.rfind('\n', end);
-    begin = begin == std::string::npos ? 0 : begin + 1;
-    answer = Json::parse(printed.substr(begin, end + 1 - begin), nullptr, false);
-  }
+  Json answer = process::last_json(output_.text());
   ended_.answer = answer.is_object() ? std::move(answer) : Json();
-  ended_.words = last_lines(contents_of(errors_), 4);
+  ended_.words = process::last_lines(errors_.text(), 4);
 }
 
 void wait_for_any(const std::vector<const FreshProcess*>& processes) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/run/json_text.h"
+#include "tools/process/memory_file.h"
 
 namespace reprise::study {
 
@@ -41,11 +42,14 @@ class FreshProcess {
   void kill();
 
  private:
+  static constexpr const char* kWho = "study";
+
   void reap(int options);
 
   pid_t process_ = -1;
   bool running_ = false;
-  int watch_ = -1, output_ = -1, errors_ = -1;
+  int watch_ = -1;
+  process::MemoryFile output_{"output", kWho}, errors_{"errors", kWho};
   double start_ = 0;
   Ended ended_;
 };

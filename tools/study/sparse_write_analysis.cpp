@@ -11,7 +11,7 @@
 #include "core/text.h"
 #include "recompute/planning/planner.h"
 #include "tools/study/sparse_write.h"
-#include "tools/study/statistics.h"
+#include "tools/study/statistics_json.h"
 
 namespace reprise::study {
 namespace {
@@ -30,8 +30,6 @@ struct CellRuns {
   std::map<std::string, MethodRuns> methods;
 };
 
-double median_of(const Json& list) { return median(list.get<std::vector<double>>()); }
-
 void take_in(MethodRuns& runs, const Record& record) {
   const Json& json = record.json;
   if (record.status == "infeasible")
@@ -44,16 +42,6 @@ void take_in(MethodRuns& runs, const Record& record) {
   runs.predicted_s = json.at("predicted_s");
   runs.predicted_peak = json.at("predicted_peak_bytes");
   runs.measured_peak = std::max<std::int64_t>(runs.measured_peak, json.at("measured_peak_bytes"));
-}
-
-Json interval_json(const Interval& interval) { return {interval.low, interval.high}; }
-
-Json ratio_json(const RatioSummary& ratio) {
-  return {{"n", ratio.n},
-          {"geometric_mean", ratio.geometric_mean},
-          {"bootstrap", interval_json(ratio.bootstrap)},
-          {"log_t", interval_json(ratio.log_t)},
-          {"range", interval_json(ratio.range)}};
 }
 
 struct Pair {
@@ -165,10 +153,6 @@ class SparseWriteAnalysis {
     return json;
   }
 
-  static std::string interval_text(const Interval& interval) {
-    return interval.defined() ? fmt::format("[{:.4f}, {:.4f}]", interval.low, interval.high) : "-";
-  }
-
   static std::vector<std::string> table_row(const std::string& method, const Json& json,
                                             const std::vector<Pair>& pairs) {
     if (json["n"] == 0)
@@ -188,7 +172,7 @@ class SparseWriteAnalysis {
     for (const Pair& pair : pairs) {
       if (pair.over != "joint" || pair.under != method) continue;
       row[5] = fmt::format("{:.4f}", pair.wall.geometric_mean);
-      row[6] = interval_text(pair.wall.bootstrap);
+      row[6] = bounds_text(pair.wall.bootstrap);
       row[7] = fmt::format("{:.4f}", pair.cpu.geometric_mean);
       row[8] = fmt::format("{:.4f}", pair.predicted);
     }
@@ -220,7 +204,7 @@ class SparseWriteAnalysis {
         json["predicted"] = pair.predicted;
         json["met"] = found <= at_most;
         json["missed_by"] = std::max(0.0, found - at_most);
-        said = fmt::format("{:.4f} {}: {}", found, interval_text(pair.wall.bootstrap),
+        said = fmt::format("{:.4f} {}: {}", found, bounds_text(pair.wall.bootstrap),
                            found <= at_most ? "met" : fmt::format("missed by {:.4f}", found - at_most));
         said += fmt::format(", planned {:.4f}", pair.predicted);
       }

@@ -82,7 +82,7 @@ WorkloadPrint print_of_workload(const Config& workload) {
     if (key.starts_with("recompute.") || key == "memory.budget" || key == "guard") continue;
     text += key + "=" + value + "\n";
   }
-  text += "train.lr=" + value_text(*workload.keys().find("train.lr"), workload.value("train.lr")) + "\n";
+  text += "train.lr=" + value_yaml(*workload.keys().find("train.lr"), workload.value("train.lr")) + "\n";
   return {fingerprint(text), print_of(workload).trace};
 }
 
@@ -98,7 +98,7 @@ WorkloadPrint print_of_training(const Config& workload) {
         "augment.scale_max",    "augment.pad",         "augment.flip",        "augment.jitter_probability",
         "augment.jitter",       "augment.hue",         "augment.gray"}) {
     if (workload.has(key))
-      text += fmt::format("\n{}={}", key, value_text(*workload.keys().find(key), workload.value(key)));
+      text += fmt::format("\n{}={}", key, value_yaml(*workload.keys().find(key), workload.value(key)));
   }
   return {fingerprint(text), print.trace};
 }

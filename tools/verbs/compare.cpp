@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/text_file.h"
+#include "models/run/metrics_log.h"
 #include "models/run/run_folder.h"
 #include "models/run/summary_table.h"
 #include "models/train/run_reports.h"
@@ -54,17 +55,14 @@ Json read_json(const fs::path& path) {
   return value;
 }
 
-/// A line cut short by a killed process, or one that is being written, is left out.
-std::map<std::int64_t, Json> read_metrics(const fs::path& path) {
+/// By step; empty where there are none yet.
+std::map<std::int64_t, Json> metrics_by_step(const fs::path& path) {
   std::error_code error;
   std::map<std::int64_t, Json> lines;
   if (!fs::exists(path, error)) return lines;
-  read_lines(path, "compare", kLongestText, [&](std::string& line, bool) {
-    Json value = Json::parse(line, nullptr, false);
-    if (value.is_object() && value.contains("step") && value["step"].is_number_integer()) {
-      lines[value["step"].get<std::int64_t>()].update(value);  // a step may have several lines
-    }
-  });
+  for (const Json& line : read_metrics(path, "compare")) {
+    lines[line["step"].get<std::int64_t>()].update(line);  // a step may have several lines
+  }
   return lines;
 }
 
@@ -79,7 +77,7 @@ Run read_run(const std::string& folder) {
   run.name = (plain.has_filename() ? plain : plain.parent_path()).string();
   run.settings = flat_settings(RunFolder::read_config(folder));
   run.summary = read_json(fs::path(folder) / "summary.json");
-  run.metrics = read_metrics(fs::path(folder) / "metrics.jsonl");
+  run.metrics = metrics_by_step(fs::path(folder) / "metrics.jsonl");
   return run;
 }
 

@@ -11,6 +11,8 @@
 #include "core/text.h"
 #include "data/atomic_file.h"
 #include "data/text_file.h"
+#include "models/run/metrics_log.h"
+#include "models/run/progress.h"
 #include "models/run/run_folder.h"
 #include "tools/chart/chart.h"
 #include "tools/cli/verb.h"
@@ -31,8 +33,6 @@ same bytes.
 Examples:
   reprise plot runs/cifar100_dense_queue
   reprise plot runs/retain runs/region -o compare.svg)";
-
-constexpr std::int64_t kLongestLine = 16 << 20;
 
 struct Options {
   std::vector<std::string> runs;
@@ -64,20 +64,6 @@ struct Run {
   std::optional<Config> config;  // nothing when it cannot be read, for instance that of a model this program lacks
 };
 
-std::vector<Json> read_metrics(const fs::path& path) {
-  std::vector<Json> lines;
-  std::int64_t number = 0;
-  read_lines(path, "plot", kLongestLine, [&](std::string& text, bool whole) {
-    ++number;
-    Json line = Json::parse(text, nullptr, false);
-    bool good = line.is_object() && line.contains("step") && line["step"].is_number();
-    if (good) lines.push_back(std::move(line));
-    if (good || !whole) return;  // a run may be writing the last line, or was killed in it
-    fail(ErrorKind::io, "[plot] {}:{}: expected a JSON object with a step, got something else", path.string(), number);
-  });
-  return lines;
-}
-
 Run read_run(const std::string& folder) {
   fs::path path = fs::path(folder) / "metrics.jsonl";
   std::error_code error;
@@ -92,7 +78,7 @@ Run read_run(const std::string& folder) {
   Run run;
   fs::path plain = fs::path(folder).lexically_normal();
   run.name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
-  run.lines = read_metrics(path);
+  run.lines = read_metrics(path, "plot");
   if (run.lines.empty()) {
     fail(ErrorKind::user,
          "[plot] expected a line of metrics in {}, got none yet. A run writes one every train.log_every steps",

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "recompute/planning/plan.h"
 #include "recompute/planning/profile.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
@@ -39,14 +40,10 @@ Profile small_profile() {
 
 template <class Read>
 std::string refused(const std::string& text, Read&& read) {
-  try {
-    read(text, "mine.json");
-  } catch (const Error& error) {
-    EXPECT_EQ(exit_code(error.kind()), 2) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "was read: " << text;
-  return "";
+  ErrorKind kind = ErrorKind::internal;
+  std::string said = testing::error_of([&] { read(text, "mine.json"); }, &kind);
+  EXPECT_EQ(exit_code(kind), 2) << said << " of: " << text;
+  return said;
 }
 
 /// Sets the value at a pointer and expects the refusal to name `place` and hold `part`.

@@ -1,6 +1,5 @@
 // The solver beside Cbc, an integer programming solver from outside, on the same instances written as LP files.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 #include "recompute/solver/solve.h"
 #include "recompute/solver/synthetic.h"
 #include "tests/recompute/solver/random_small.h"
+#include "tests/support/temp_folder.h"
 
 namespace reprise::solver {
 namespace {
@@ -21,8 +21,9 @@ bool cbc_is_there() { return std::system("command -v cbc >/dev/null 2>&1") == 0;
 
 /// Runs Cbc as a child that is killed when it does not end by itself.
 CbcAnswer ask_cbc(const std::string& lp, int seconds) {
-  auto file = std::filesystem::temp_directory_path() / ("reprise-cbc-" + std::to_string(::getpid()) + ".lp");
-  std::ofstream(file) << lp;
+  reprise::testing::TempFolder folder;
+  std::filesystem::path file = folder / "plan.lp";
+  reprise::testing::write_text(file, lp);
   std::string command = "timeout -k 1 " + std::to_string(seconds + 5) + " cbc " + file.string() + " -sec " +
                         std::to_string(seconds) + " -solve -quit 2>&1";
   std::string output;
@@ -31,7 +32,6 @@ CbcAnswer ask_cbc(const std::string& lp, int seconds) {
     while (std::size_t got = std::fread(part, 1, sizeof part, pipe)) output.append(part, got);
     ::pclose(pipe);
   }
-  std::filesystem::remove(file);
   return read_cbc(output);
 }
 

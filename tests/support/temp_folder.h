@@ -1,5 +1,5 @@
 // A folder for one test, removed at its end, and files in it.
-// Called by tests of files; two of them never meet.
+// Called by tests of files; two of them never meet, nor do two processes.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,16 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace reprise::test {
+namespace reprise::testing {
 
 class TempFolder {
  public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "reprise-test-XXXXXX").string();
+  explicit TempFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "reprise-test-XXXXXX").string();
     if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
     path_ = name;
   }
@@ -56,10 +57,4 @@ inline std::string file_text(const std::filesystem::path& path) {
   return std::string(bytes.begin(), bytes.end());
 }
 
-/// The folder of data shared between checkouts; may be missing.
-inline std::filesystem::path shared_folder() {
-  const char* named = std::getenv("REPRISE_SHARED");
-  return named ? named : std::filesystem::path(REPRISE_SOURCE_DIR) / ".." / "shared";
-}
-
-}  // namespace reprise::test
+}  // namespace reprise::testing
