@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "tools/process/own_program.h"
 
 namespace reprise::study {
@@ -27,6 +28,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
   ::dup2(input, 0);
   ::dup2(output, 1);
   ::dup2(errors, 2);
+  restore_signals_for_exec();
   ::execv(words[0], words.data());
   ::_exit(127);
 }
