@@ -1,9 +1,12 @@
 #include "core/interrupt.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <system_error>
+#include <thread>
 
 namespace reprise {
 namespace {
@@ -18,16 +21,50 @@ extern "C" void on_stop_signal(int) {
   }
 }
 
-}  // namespace
+sigset_t stop_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (int signal : {SIGINT, SIGTERM}) ::sigaddset(&signals, signal);
+  return signals;
+}
 
-void install_stop_handler() {
+void set_handler() {
   struct sigaction action = {};
   action.sa_handler = on_stop_signal;
   // Interrupted system calls go on: a checkpoint that is being written is finished.
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace
+
+// Note [Signals and borrowed stack pointers]
+// Matrix products of oneDNN point the stack register into a buffer on the heap while they run. The kernel writes the
+// frame of a handler (kilobytes, with the vector registers) below that register, so a signal in the middle of a product
+// would overwrite whatever the heap holds there. Therefore no thread that computes ever runs a handler: the signals are
+// blocked here, all threads made from now on inherit that (those that OpenMP and oneDNN start and end as they like
+// too), and one thread that does nothing else takes them. A program that makes threads of its own before this call
+// must block the signals in them.
+void install_stop_handler() {
+  sigset_t signals = stop_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  set_handler();
+  try {
+    std::thread([signals] {
+      ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+      while (true) ::pause();
+    }).detach();
+  } catch (const std::system_error&) {
+    // Without room for one more thread, a stop that may fail is better than none.
+    ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  }
+}
+
+void restore_signals_for_exec() {
+  sigset_t signals = stop_signals();
+  ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 bool stop_requested() { return g_stop.load(std::memory_order_relaxed); }

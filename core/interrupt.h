@@ -9,8 +9,12 @@ namespace reprise {
 /// The exit code of a program that was asked to stop and did.
 constexpr int kInterruptedExitCode = 130;
 
-/// Handles SIGINT and SIGTERM from here on. Called once, by the program.
+/// Handles SIGINT and SIGTERM from here on, in a thread made for it: they are blocked in the calling thread and in
+/// those it makes later. Called once, by the program, before it makes threads.
 void install_stop_handler();
+
+/// Lets a forked child have the signals again, since a program inherits what is blocked. For use between fork and exec.
+void restore_signals_for_exec();
 
 /// Whether somebody asked to stop.
 bool stop_requested();

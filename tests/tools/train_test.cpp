@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -93,6 +94,22 @@ TEST_F(TrainVerb, MistakesExitTwoAndALossThatIsNotFiniteExitsOne) {
   Outcome next = train("d");
   EXPECT_EQ(next.code, 0) << next.text;
   EXPECT_PRED2(contains, next.text, "held a run that ended before its first checkpoint");
+}
+
+/// In a matrix product the stack register may point into the heap (core/interrupt.cpp): a signal must not write there.
+TEST_F(TrainVerb, AnInterruptAtAnyMomentOfAMatrixProductEndsWith130) {
+  int times = std::getenv("REPRISE_FULL") ? 60 : 8;
+  for (int i = 0; i < times; ++i) {
+    fs::remove_all(folder_ / "run");
+    std::vector<std::string> arguments = {"train", REPRISE_SOURCE_DIR "/configs/row_memory.yaml"};
+    for (const char* word : {"model.layers=6", "model.table.rows=2000", "model.writes=50", "train.batch=512",
+                             "train.epochs=100000", "threads=1", "train.log_every=1000", "--quiet"}) {
+      arguments.emplace_back(word);
+    }
+    arguments.push_back("run.dir=" + (folder_ / "run").string());
+    Child child = run_program(arguments, 0.4 + 0.013 * (i % 20), i % 2 == 0 ? SIGINT : SIGTERM);
+    EXPECT_TRUE(child.code == 130 || child.seconds < 0.4) << child.code;
+  }
 }
 
 }  // namespace

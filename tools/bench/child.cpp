@@ -1,6 +1,7 @@
 #include "tools/bench/child.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -65,13 +66,21 @@ Child run_child(const std::vector<std::string>& argv) {
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, output.descriptor(), 1);
   ::posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), 2);
+  // What this program blocks (core/interrupt.h), the child has.
+  posix_spawnattr_t attributes;
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   std::vector<char*> pointers;
   for (const std::string& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   double start = wall_seconds();
   pid_t process = 0;
-  int error = ::posix_spawnp(&process, pointers[0], &actions, nullptr, pointers.data(), environ);
+  int error = ::posix_spawnp(&process, pointers[0], &actions, &attributes, pointers.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
   if (error != 0) fail(ErrorKind::user, "[bench] cannot start {}: {}", argv[0], std::strerror(error));
   int status = 0;
   rusage used{};

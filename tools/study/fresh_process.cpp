@@ -16,6 +16,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/interrupt.h"
 
 namespace reprise::study {
 namespace {
@@ -67,6 +68,7 @@ std::string self() {
   ::dup2(input, 0);
   ::dup2(output, 1);
   ::dup2(errors, 2);
+  restore_signals_for_exec();
   ::execv(words[0], words.data());
   ::_exit(127);
 }
