@@ -114,6 +114,9 @@ class Runner {
 
   fs::path made_folder() {
     std::error_code error;
+    if (fs::exists(options_.folder, error) && !fs::is_directory(options_.folder, error)) {
+      fail(ErrorKind::user, "[study] expected a folder to write to, {} is a file", options_.folder.string());
+    }
     fs::create_directories(options_.folder, error);
     if (error) fail(ErrorKind::io, "[study] cannot make the folder {}: {}", options_.folder.string(), error.message());
     bool known =
