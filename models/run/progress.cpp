@@ -21,6 +21,10 @@ std::string readable_bytes(std::int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", number, kNames[unit]);
 }
 
+std::string counted(std::int64_t number, const std::string& one) {
+  return fmt::format("{} {}{}", number, one, number == 1 ? "" : "s");
+}
+
 std::string readable_seconds(double seconds) {
   auto whole = static_cast<std::int64_t>(std::llround(std::clamp(seconds, 0.0, 1e12)));
   std::int64_t minutes = whole / 60;

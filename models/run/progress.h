@@ -30,6 +30,8 @@ std::string progress_text(const ProgressState& state, int width);
 
 /// "96.5 MiB"; for people.
 std::string readable_bytes(std::int64_t bytes);
+/// "1 step", "2 steps"; `one` takes an s for more.
+std::string counted(std::int64_t number, const std::string& one);
 /// "3:04", "1:02:03".
 std::string readable_seconds(double seconds);
 

@@ -5,6 +5,7 @@
 #include "core/machine.h"
 #include "core/parallel.h"
 #include "data/text_file.h"
+#include "models/run/progress.h"
 #include "models/train/measure_profile.h"
 #include "recompute/contract_json.h"
 #include "recompute/fingerprint.h"
@@ -76,8 +77,8 @@ Profile profile_of(const Config& config, const std::string& method, const PlanNo
     throw config.error_at("memory.budget", "{}", planner.plan(method, budget).none.message);
   }
   if (notes)
-    notes(fmt::format("profiling {} steps inside {} bytes", config.get_int("recompute.profile_steps"),
-                      least->predicted_peak));
+    notes(fmt::format("profiling {} inside {}", counted(config.get_int("recompute.profile_steps"), "step"),
+                      readable_bytes(least->predicted_peak)));
   Profile profile = measure_profile(config, least, planner.planner());
   profile.trace = print.trace;
   profile.build = print.build;
@@ -124,6 +125,14 @@ MadePlan make_plan(const Config& config, const PlanNotes& notes) {
   if (!config.get_string("recompute.plan").empty()) {
     const std::string& path = config.get_string("recompute.plan");
     auto plan = std::make_shared<Plan>(plan_from_json(read_file(config, "recompute.plan"), path));
+    const std::string& method = config.get_string("recompute.method");
+    // A file may name the method of its plain run; who types both means both.
+    if (config.position("recompute.method").source.starts_with("command line argument") && plan->method != method) {
+      throw config.error_at(
+          "recompute.plan",
+          "expected a plan of the recompute.method beside it, {}, got one of {}. leave one of the keys out", method,
+          plan->method);
+    }
     require_made_for(*plan, print_of(config), path);
     return {std::move(plan), std::nullopt};
   }

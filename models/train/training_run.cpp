@@ -49,10 +49,10 @@ void TrainingRun::resume() {
     hashed_epoch_ = saved->value("hashed_epoch", std::int64_t{0});
     saved_step_ = state_.step;
     if (saved->contains("threads") && (*saved)["threads"] != thread_count()) {
-      progress_.note(fmt::format(
-          "note: the run had {} threads and goes on with {}; its numbers may differ in the last bits from a run "
-          "that was never stopped",
-          (*saved)["threads"].get<int>(), thread_count()));
+      progress_.note(
+          fmt::format("note: the run had {} and goes on with {}; its numbers may differ in the last bits from a run "
+                      "that was never stopped",
+                      counted((*saved)["threads"].get<int>(), "thread"), thread_count()));
     }
   }
   folder_->metrics().truncate_after(state_.step);
@@ -64,9 +64,9 @@ void TrainingRun::announce() {
   if (session_.model->takes_images()) {
     data = fmt::format("{} training images ({}), ", batches_.size_of_epoch(), session_.data.origin);
   }
-  progress_.note(fmt::format("{}: {} parameters, {}{} steps of {} {}, {} threads", session_.model_name(),
-                             session_.model->parameters().element_count(), data, steps_,
-                             config_.get_int("train.batch") * accumulate_, unit(), thread_count()));
+  progress_.note(fmt::format("{}: {} parameters, {}{} of {} {}, {}", session_.model_name(),
+                             session_.model->parameters().element_count(), data, counted(steps_, "step"),
+                             config_.get_int("train.batch") * accumulate_, unit(), counted(thread_count(), "thread")));
   if (folder_->began_before()) {
     progress_.note(fmt::format(
         "{} held a run that ended before its first checkpoint and first line of metrics; this one takes its place",
