@@ -2,6 +2,7 @@
 // checked step follows one; a host state that moves the regions of a step (a ring's pointer) has a schedule of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +26,8 @@ class StepPlanner {
   std::int64_t worst_peak(const std::vector<std::int64_t>& host_state);
   /// The highest peak of the schedules that were asked for.
   std::int64_t highest_peak() const { return highest_peak_; }
+  /// Counts a peak of an earlier part of the run too.
+  void include_peak(std::int64_t bytes) { highest_peak_ = std::max(highest_peak_, bytes); }
 
  private:
   DryStep step_;
