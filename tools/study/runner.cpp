@@ -167,6 +167,7 @@ class Runner {
   void check_kind() const {
     std::set<std::string> known;
     for (const Task& task : type_->outline(study_)) known.insert(task.kind);
+    for (const std::string& kind : type_->kinds()) known.insert(kind);
     if (options_.kind.empty() || known.empty() || known.contains(options_.kind)) return;
     fail(ErrorKind::user, "[study] --kind expected one of {}, got '{}'", fmt::join(known, ", "), options_.kind);
   }
