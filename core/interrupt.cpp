@@ -24,7 +24,7 @@ extern "C" void on_stop_signal(int) {
 sigset_t stop_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
-  for (int signal : {SIGINT, SIGTERM}) ::sigaddset(&signals, signal);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal);
   return signals;
 }
 
@@ -36,6 +36,11 @@ void set_handler() {
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before = {};
+  // Whoever starts a program under nohup wants it to outlive the terminal.
+  if (::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
+  // A write to a pipe that nobody reads is to fail, so that training can leave a checkpoint.
+  ::signal(SIGPIPE, SIG_IGN);
 }
 
 }  // namespace
@@ -65,6 +70,7 @@ void install_stop_handler() {
 void restore_signals_for_exec() {
   sigset_t signals = stop_signals();
   ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
 }
 
 bool stop_requested() { return g_stop.load(std::memory_order_relaxed); }

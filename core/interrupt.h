@@ -1,4 +1,5 @@
-// The polite stop: the first SIGINT or SIGTERM asks the program to finish its step, a second one ends it at once.
+// The polite stop: the first SIGINT, SIGTERM or SIGHUP asks the program to finish its step, a second one ends it at
+// once.
 //
 // The program installs the handler; the trainer and other long loops look at stop_requested() between steps. Library
 // code never exits by itself.
@@ -9,11 +10,13 @@ namespace reprise {
 /// The exit code of a program that was asked to stop and did.
 constexpr int kInterruptedExitCode = 130;
 
-/// Handles SIGINT and SIGTERM from here on, in a thread made for it: they are blocked in the calling thread and in
-/// those it makes later. Called once, by the program, before it makes threads.
+/// Handles SIGINT, SIGTERM and (unless it is ignored) SIGHUP from here on, in a thread made for it: they are blocked in
+/// the calling thread and in those it makes later. SIGPIPE is ignored, so that writes to a closed pipe fail instead.
+/// Called once, by the program, before it makes threads.
 void install_stop_handler();
 
-/// Lets a forked child have the signals again, since a program inherits what is blocked. For use between fork and exec.
+/// Lets a forked child have the signals again, since a program inherits what is blocked or ignored. For use between
+/// fork and exec.
 void restore_signals_for_exec();
 
 /// Whether somebody asked to stop.

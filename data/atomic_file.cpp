@@ -1,17 +1,23 @@
 #include "data/atomic_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <vector>
 
 #include "core/error.h"
+#include "core/interrupt.h"
 
 namespace reprise {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The kernel takes at most about 2 GiB a call.
 constexpr std::size_t kLargestWrite = std::size_t{1} << 30;
@@ -39,9 +45,11 @@ struct PartialFile {
   }
 };
 
+fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
+
 /// Makes the rename itself durable. Some file systems cannot sync a folder and say EINVAL; they do it by themselves.
 void sync_folder(const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  const fs::path folder = folder_of(file);
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) fail_errno("write file", "open the folder", folder.native(), errno);
   const int result = ::fsync(descriptor);
@@ -79,6 +87,38 @@ void copy_contents(const std::filesystem::path& from, const std::filesystem::pat
   });
 }
 
+/// What a chain of symbolic links ends in, whether that is there or not.
+fs::path behind_links(fs::path path) {
+  std::error_code error;
+  for (int links = 0; links < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++links) {
+    fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = target.is_absolute() ? target : path.parent_path() / target;
+  }
+  return path;
+}
+
+/// Files, and what is not there yet; all else is written through.
+bool is_written_atomically(fs::file_status status) {
+  return fs::is_regular_file(status) || status.type() == fs::file_type::not_found;
+}
+
+/// A device, or a pipe once it has a reader: waiting can be interrupted.
+struct OpenForWriting {
+  int descriptor = -1;
+  explicit OpenForWriting(const fs::path& path) {
+    while ((descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) < 0) {
+      std::error_code error;
+      if (errno != ENXIO || !fs::is_fifo(path, error)) fail_io("open", path, errno);
+      if (stop_requested()) throw Interrupted{"waiting for a reader of the pipe"};
+      ::poll(nullptr, 0, 20);
+    }
+    ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+  }
+  OpenForWriting(const OpenForWriting&) = delete;
+  ~OpenForWriting() { ::close(descriptor); }
+};
+
 }  // namespace
 
 void FileWriter::write(const void* data, std::size_t bytes) {
@@ -103,6 +143,54 @@ void write_file_atomically(const std::filesystem::path& path, const std::functio
     fail_errno("write file", "rename the new file to", path.native(), errno);
   partial.renamed = true;
   sync_folder(path);
+}
+
+void check_output(const fs::path& path, std::string_view who) {
+  if (path.empty() || is_standard_output(path)) return;
+  fs::path target = behind_links(path);
+  std::error_code error;
+  fs::file_status status = fs::status(target, error);
+  auto refuse = [&](const std::string& reason) {
+    fail(ErrorKind::user, "[{}] cannot write {}: {}", who, path.string(), reason);
+  };
+  if (fs::is_directory(status)) refuse("it is a folder. name a file");
+  fs::path folder = folder_of(target);
+  if (!is_written_atomically(status)) {
+    if (::access(target.c_str(), W_OK) != 0) refuse(std::strerror(errno));
+  } else if (!fs::is_directory(folder, error)) {
+    refuse(fmt::format("there is no folder {}", folder.string()));
+  } else if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    refuse(fmt::format("the folder {}: {}", folder.string(), std::strerror(errno)));
+  }
+}
+
+std::int64_t write_output(const fs::path& path, const std::function<void(FileWriter&)>& fill) {
+  std::int64_t bytes = 0;
+  auto counted = [&](FileWriter& writer) {
+    fill(writer);
+    bytes = writer.written();
+  };
+  if (is_standard_output(path)) {
+    std::fflush(stdout);
+    FileWriter writer(STDOUT_FILENO, path);
+    counted(writer);
+    return bytes;
+  }
+  check_output(path, "write file");
+  fs::path target = behind_links(path);
+  std::error_code error;
+  if (is_written_atomically(fs::status(target, error))) {
+    write_file_atomically(target, counted);
+  } else {
+    OpenForWriting open(target);
+    FileWriter writer(open.descriptor, path);
+    counted(writer);
+  }
+  return bytes;
+}
+
+std::int64_t write_output(const fs::path& path, std::string_view contents) {
+  return write_output(path, [&](FileWriter& writer) { writer.write(contents); });
 }
 
 void name_file_atomically(const std::filesystem::path& target, const std::filesystem::path& path) {

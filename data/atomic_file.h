@@ -1,8 +1,10 @@
-// Writes a file so that at any moment, also after SIGKILL or a power cut, its name holds all of the old or all of the
-// new content: written under NAME.partial in the same folder, synced, renamed, and the folder synced.
+// write_file_atomically() writes a file so that at any moment, also after SIGKILL or a power cut, its name holds all of
+// the old or all of the new content: written under NAME.partial in the same folder, synced, renamed, and the folder
+// synced.
 //
-// Callers: checkpoints, run folders, data/synthetic.h. One writer per name at a time. A failure removes the partial
-// file and leaves the old one untouched; a partial file that a killed process left is replaced by the next write.
+// Callers: checkpoints, run folders, data/synthetic.h; write_output() is for files that a user names. One writer per
+// name at a time. A failure removes the partial file and leaves the old one untouched; a partial file that a killed
+// process left is replaced by the next write.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +25,7 @@ class FileWriter {
 
  private:
   friend void write_file_atomically(const std::filesystem::path&, const std::function<void(FileWriter&)>&);
+  friend std::int64_t write_output(const std::filesystem::path&, const std::function<void(FileWriter&)>&);
   FileWriter(int descriptor, const std::filesystem::path& path) : descriptor_(descriptor), path_(path) {}
 
   int descriptor_;
@@ -33,6 +36,17 @@ class FileWriter {
 /// Errors (io): the folder is missing or read-only, the disk is full or failed. What `fill` throws comes through.
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill);
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
+
+/// Writes what a user asked for with -o PATH and leaves what PATH is as it is: `-` is the standard output, links are
+/// followed, a device or a pipe is written through (a pipe once somebody reads it), all else is written atomically.
+/// Returns the bytes written. Errors: as check_output(); (io) the disk is full or failed; Interrupted while waiting.
+std::int64_t write_output(const std::filesystem::path& path, const std::function<void(FileWriter&)>& fill);
+std::int64_t write_output(const std::filesystem::path& path, std::string_view contents);
+inline bool is_standard_output(const std::filesystem::path& path) { return path == "-"; }
+
+/// Errors (user): write_output() could not write there, since the path is a folder, or its folder is missing or may not
+/// be written. Called before the work whose result goes there; `who` heads the error. An empty path is no output.
+void check_output(const std::filesystem::path& path, std::string_view who);
 
 /// Makes `path` a second name of the file `target` in the same folder, replacing what it named, in one step; a copy
 /// where the file system has no links. Errors (io): as above, or the target cannot be read.

@@ -126,9 +126,9 @@ std::string npy_header(DType dtype, const Shape& shape) {
   return header + text;
 }
 
-void write_npz(const fs::path& path, const std::vector<NpzEntry>& entries, bool compress) {
+std::int64_t write_npz(const fs::path& path, const std::vector<NpzEntry>& entries, bool compress) {
   check_names(entries);
-  write_file_atomically(path, [&](FileWriter& file) {
+  return write_output(path, [&](FileWriter& file) {
     ZipWriter zip(file, path, compress);
     for (const NpzEntry& entry : entries) {
       std::string header = npy_header(entry.dtype, entry.shape);

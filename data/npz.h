@@ -27,6 +27,6 @@ std::string npy_header(DType dtype, const Shape& shape);
 
 /// `compress`: deflate the members; else they are stored. Errors (user): a name twice, empty, or with a slash, a
 /// backslash or a control character in it; (io): the disk is full, read-only or failed.
-void write_npz(const std::filesystem::path& path, const std::vector<NpzEntry>& entries, bool compress);
+std::int64_t write_npz(const std::filesystem::path& path, const std::vector<NpzEntry>& entries, bool compress);
 
 }  // namespace reprise

@@ -106,7 +106,7 @@ EquivalenceReport check_model(const Config& config, const EquivalenceOptions& op
   Dataset data = load_dataset(config, *make_model(config));
   MethodSettings settings;
   settings.steps = options.steps;
-  compare_methods(config, data, options, settings, fmt::format("{} steps", options.steps), report.rows);
+  compare_methods(config, data, options, settings, counted(options.steps, "step"), report.rows);
   if (options.guarded_step) {
     MethodSettings guarded;
     guarded.guard = true;
@@ -114,7 +114,8 @@ EquivalenceReport check_model(const Config& config, const EquivalenceOptions& op
     guarded.batch = config.get_int("check.guard_batch");
     EquivalenceOptions fewer = options;
     fewer.methods = widest_only(options.methods);
-    compare_methods(config, data, fewer, guarded, fmt::format("guarded step of {} images", guarded.batch), report.rows);
+    compare_methods(config, data, fewer, guarded, fmt::format("guarded step of {}", counted(guarded.batch, "image")),
+                    report.rows);
   }
   if (options.finite_differences) compare_directions(config, data, options, report.rows);
   return report;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/interrupt.h"
 #include "core/philox.h"
 #include "models/check/check.h"
 #include "models/train/batches.h"
@@ -86,6 +87,7 @@ class Evaluation {
 
   /// The loss at the present parameters; with `gradient`, also that.
   double loss(bool gradient) {
+    if (stop_requested()) throw Interrupted{"checking"};
     written_.begin(gradient);
     Forward forward = session_.model->forward(tape_, batch_, marks_);
     double loss = forward.loss.item();

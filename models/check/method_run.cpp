@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 
+#include "core/interrupt.h"
 #include "models/train/batches.h"
 #include "models/train/learning_rate.h"
 #include "models/train/method.h"
@@ -87,6 +88,7 @@ class CheckedRun {
     optimiser_.clear_gradients();
     tape_.set_observer(&log);
     for (std::int64_t i = 0; i < accumulate; ++i) {
+      if (stop_requested()) throw Interrupted{"checking"};
       const Batch& batch = batches_.next();
       tape_.follow(&planner_.schedule(session_.model->host_state()));
       Forward forward = session_.model->forward(tape_, batch, marks_);
@@ -140,6 +142,17 @@ std::string differing_node(std::size_t step, const std::vector<NodeMark>& expect
   return expected.size() == found.size() ? "" : fmt::format("step {}: number of nodes differentiated", step + 1);
 }
 
+/// Memory that makes every op of a guarded step slow, and the check no sharper.
+void make_small(Config& config) {
+  Schema schema = standard_schema();
+  const ModelType* type = schema.find_model_type(config.get_string("model.type"));
+  if (!type) return;
+  for (const ModelType::Default& most : type->guarded) {
+    std::int64_t value = std::get<std::int64_t>(most.value);
+    if (config.get_int(most.key) > value) config.set(most.key, value, "check");
+  }
+}
+
 }  // namespace
 
 Config with_settings(const Config& config, const MethodSettings& settings) {
@@ -151,6 +164,7 @@ Config with_settings(const Config& config, const MethodSettings& settings) {
   if (settings.segments && copy.get_list("recompute.segments") == Words{"none"})
     copy.set("recompute.segments", Words{"blocks"}, "check");
   if (settings.batch > 0) copy.set("train.batch", std::int64_t{settings.batch}, "check");
+  if (settings.guard) make_small(copy);
   copy.set("guard", std::string(settings.guard ? "on" : "off"), "check");
   return copy;
 }

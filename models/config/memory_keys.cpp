@@ -48,6 +48,8 @@ std::vector<ModelType::Default> defaults(std::int64_t batch) {
           {"train.log_every", std::int64_t{1}}};
 }
 
+constexpr std::int64_t kGuardedRows = 2048;
+
 }  // namespace
 
 std::vector<ModelType> memory_model_types() {
@@ -61,7 +63,8 @@ std::vector<ModelType> memory_model_types() {
                            integer_key("model.writes", 983, at_least(1), "rows",
                                        "different rows a layer writes; row i takes after example i modulo train.batch"),
                            keep_key(0.9)}}),
-       .defaults = defaults(8192)},
+       .defaults = defaults(8192),
+       .guarded = {{"model.table.rows", kGuardedRows}, {"model.writes", std::int64_t{64}}}},
       {.name = "graph_memory",
        .summary =
            "layers that share a node memory: each reads both ends of fixed edges and writes the nodes they touch",
@@ -71,7 +74,8 @@ std::vector<ModelType> memory_model_types() {
             {real_key(
                 "model.skew", 2, at_least(1), "",
                 "ends of edges are drawn as floor(rows * u^skew): 1 evenly, above 1 some nodes far more often")}}),
-       .defaults = defaults(8192)},
+       .defaults = defaults(8192),
+       .guarded = {{"model.table.rows", kGuardedRows}}},
       {.name = "product_key_memory",
        .summary =
            "layers that share a table: the best pairs of two sets of keys choose rows, which then follow their users",
@@ -82,7 +86,8 @@ std::vector<ModelType> memory_model_types() {
                            integer_key("model.key_width", 64, between(1, 65536), "numbers", "width of a key"),
                            integer_key("model.table.width", 128, between(1, 65536), "numbers", "width of a row"),
                            reads_key(16), keep_key(0.9)}}),
-       .defaults = defaults(8192)},
+       .defaults = defaults(8192),
+       .guarded = {{"model.keys", std::int64_t{32}}, {"model.reads", std::int64_t{16}}}},
       {.name = "slot_cache",
        .summary = "layers that share a ring of slots: each attends to all of it and writes the next span in place",
        .keys = join_keys(
@@ -91,7 +96,8 @@ std::vector<ModelType> memory_model_types() {
             table_keys(57344, 64, "slots"),
             {integer_key("model.span", 1024, at_least(1), "slots",
                          "slots a layer writes; slot i of a span takes after example i modulo train.batch")}}),
-       .defaults = defaults(256)},
+       .defaults = defaults(256),
+       .guarded = {{"model.table.rows", kGuardedRows}, {"model.span", std::int64_t{64}}}},
   };
 }
 

@@ -23,6 +23,8 @@ struct ModelType {
   std::string summary;
   std::vector<Key> keys;
   std::vector<Default> defaults;
+  /// The largest values of integer keys in the guarded step of a check, which copies all memory around every op.
+  std::vector<Default> guarded = {};
 };
 
 /// An ordered set of keys with look-up. A section is a prefix that names no key: "model.queue" of "model.queue.size".

@@ -28,15 +28,9 @@ void fill_slot(const BatchSlot& slot, const ImageSet& set, std::int64_t first, s
   for (std::int64_t i = 0; i < size; ++i) labels[static_cast<std::size_t>(i)] = set.fine(first + i);
 }
 
-}  // namespace
-
-void stop_evaluation_if_asked() {
-  if (stop_requested()) throw Interrupted{"evaluating"};
-}
-
-void for_each_batch(const EvaluationContext& context, const ImageSet& images, std::int64_t count, const char* stage,
-                    const BatchBody& body) {
-  std::int64_t batch = std::min(context.config.get_int("eval.batch"), count);
+void run_batches(const EvaluationContext& context, const ImageSet& images, std::int64_t count, std::int64_t batch,
+                 bool cut, const char* stage, const BatchBody& body) {
+  batch = std::min(batch, count);
   Tape tape(context.memory, {.record = false});
   for (std::int64_t first = 0; first < count;) {
     stop_evaluation_if_asked();
@@ -48,7 +42,7 @@ void for_each_batch(const EvaluationContext& context, const ImageSet& images, st
       tape.clear();
     } catch (const Error& error) {
       tape.clear();
-      if (error.kind() != ErrorKind::memory || size == 1) throw;
+      if (error.kind() != ErrorKind::memory || size == 1 || !cut) throw;
       batch = size / 2;
       continue;
     }
@@ -61,6 +55,22 @@ void for_each_batch(const EvaluationContext& context, const ImageSet& images, st
       context.progress->update(state);
     }
   }
+}
+
+}  // namespace
+
+void stop_evaluation_if_asked() {
+  if (stop_requested()) throw Interrupted{"evaluating"};
+}
+
+void for_each_batch(const EvaluationContext& context, const ImageSet& images, std::int64_t count, const char* stage,
+                    const BatchBody& body) {
+  run_batches(context, images, count, context.config.get_int("eval.batch"), true, stage, body);
+}
+
+void for_each_whole_batch(const EvaluationContext& context, const ImageSet& images, std::int64_t count,
+                          std::int64_t batch, const char* stage, const BatchBody& body) {
+  run_batches(context, images, count, batch, false, stage, body);
 }
 
 FeatureTable compute_features(const EvaluationContext& context, const Encoder& encoder, const ImageSet& images,

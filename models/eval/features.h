@@ -23,6 +23,11 @@ using BatchBody = std::function<void(Tape& tape, const Tensor& images, const Ten
 void for_each_batch(const EvaluationContext& context, const ImageSet& images, std::int64_t count, const char* stage,
                     const BatchBody& body);
 
+/// The same in batches of `batch`, none of which is ever cut: for what depends on the batch, as batch statistics do.
+/// Errors (memory): no room for one.
+void for_each_whole_batch(const EvaluationContext& context, const ImageSet& images, std::int64_t count,
+                          std::int64_t batch, const char* stage, const BatchBody& body);
+
 /// Rows of features, and their labels.
 struct FeatureTable {
   std::int64_t rows = 0, width = 0;

@@ -128,14 +128,18 @@ ProbeResult run_probe(const EvaluationContext& context, FeatureTable& train, Fea
 namespace {
 
 constexpr std::int64_t kImagesForStatistics = 5000;
+// Batch statistics depend on the batch, which therefore must not depend on the memory budget: so small a batch, of
+// which nothing is recorded, fits wherever the training fits.
+constexpr std::int64_t kBatchForStatistics = 64;
 
 /// An encoder as initialised, its running statistics taken from the first images.
 struct UntrainedEncoder {
   UntrainedEncoder(const EvaluationContext& context, const EncoderSizes& sizes) : encoder(set, sizes, false) {
     set.allocate(context.memory, static_cast<std::uint64_t>(context.config.get_int("seed")));
     std::int64_t count = std::min(kImagesForStatistics, context.data.train.size());
-    for_each_batch(
-        context, context.data.train, count, "baseline",
+    std::int64_t batch = std::min(kBatchForStatistics, context.config.get_int("train.batch"));
+    for_each_whole_batch(
+        context, context.data.train, count, batch, "baseline",
         [&](Tape& tape, const Tensor& x, const Tensor&, std::int64_t) { encoder.features(tape, x, Mode::train); });
   }
   ParameterSet set{true};

@@ -24,10 +24,12 @@ constexpr int kHeld = -2;
 
 void make_folder(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail(ErrorKind::io, "[run folder] cannot make {}: {}", path.string(), error.message());
-  if (!fs::is_directory(path, error))
+  if (fs::exists(path, error) && !fs::is_directory(path, error))
     fail(ErrorKind::user, "[run folder] expected a folder, {} is a file", path.string());
+  fs::create_directories(path, error);
+  bool mistake = error == std::errc::not_a_directory || error == std::errc::permission_denied;
+  if (error)
+    fail(mistake ? ErrorKind::user : ErrorKind::io, "[run folder] cannot make {}: {}", path.string(), error.message());
 }
 
 /// Takes the lock of a folder: its descriptor, or kHeld. The file stays for good, since removing it would let two
@@ -179,6 +181,11 @@ RunFolder RunFolder::create(Config& config) {
     if (lock == kHeld) fail_held(path);
     HeldLock held(lock);
     Content content = look_into(path);
+    std::error_code error;
+    if (content == Content::other && !fs::is_regular_file(path / "config.yaml", error)) {
+      throw config.error_at("run.dir", "{} has other files in it and is not the folder of a run. choose another folder",
+                            path.string());
+    }
     if (content == Content::other) {
       throw config.error_at(
           "run.dir",

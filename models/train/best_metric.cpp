@@ -1,5 +1,7 @@
 #include "models/train/best_metric.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "core/error.h"
@@ -13,6 +15,15 @@ BestMetric::BestMetric(const Config& config)
     throw config.error_at("train.early_stop", "expected the metric to go by in train.keep_best, such as knn");
   if (metric_ == "knn" && config.get_int("eval.knn_every") == 0)
     throw config.error_at("train.keep_best", "expected eval.knn_every above 0: without it knn is never measured");
+  // What an evaluation measures, its model alone knows; all else is known before the run has a folder.
+  constexpr std::array kLines = {"loss", "lr", "accuracy", "peak_bytes", "images_per_second", "examples_per_second"};
+  bool known = std::find(kLines.begin(), kLines.end(), metric_) != kLines.end();
+  if (!metric_.empty() && !known && config.get_int("eval.knn_every") == 0) {
+    throw config.error_at("train.keep_best",
+                          "expected a metric that the run measures, got {}. a line holds loss, lr, peak_bytes, and of "
+                          "models that predict labels accuracy",
+                          quoted_for_message(metric_));
+  }
 }
 
 bool BestMetric::observe(const Json& line) {

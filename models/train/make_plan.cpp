@@ -4,6 +4,7 @@
 
 #include "core/machine.h"
 #include "core/parallel.h"
+#include "core/text.h"
 #include "data/text_file.h"
 #include "models/train/measure_profile.h"
 #include "models/train/step_planner.h"
@@ -125,8 +126,8 @@ Profile profile_of(const Config& config, const std::string& method, const PlanNo
     throw config.error_at("memory.budget", "{}", planner.plan(method, budget).none.message);
   }
   if (notes)
-    notes(fmt::format("profiling {} steps inside {} bytes", config.get_int("recompute.profile_steps"),
-                      least->predicted_peak));
+    notes(fmt::format("profiling {} inside {}", counted(config.get_int("recompute.profile_steps"), "step"),
+                      short_bytes(least->predicted_peak)));
   Profile profile = measure_profile(config, least, planner.planner());
   profile.trace = print.trace;
   profile.build = print.build;
@@ -161,7 +162,18 @@ void check_planned_keys(const Config& config) {
 MadePlan make_plan(const Config& config, const PlanNotes& notes) {
   if (!needs_plan(config)) return {};
   check_planned_keys(config);
-  if (!config.get_string("recompute.plan").empty()) return {stored_plan(config), std::nullopt};
+  if (!config.get_string("recompute.plan").empty()) {
+    std::shared_ptr<const Plan> plan = stored_plan(config);
+    const std::string& method = config.get_string("recompute.method");
+    // A file may name the method of its plain run; who types both means both.
+    if (config.position("recompute.method").source.starts_with("command line argument") && plan->method != method) {
+      throw config.error_at(
+          "recompute.plan",
+          "expected a plan of the recompute.method beside it, {}, got one of {}. Leave one of the keys out", method,
+          plan->method);
+    }
+    return {std::move(plan), std::nullopt};
+  }
   const std::string& method = config.get_string("recompute.method");
   RunPlanner planner(config, profile_of(config, method, notes));
   Planner::Answer answer = planner.plan(method, budget_of(config));

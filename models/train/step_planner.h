@@ -30,6 +30,8 @@ class StepPlanner {
   MeterSnapshot worst();
   /// The highest peak of the schedules that were asked for by their host state.
   std::int64_t highest_peak() const { return highest_peak_; }
+  /// Counts a peak of an earlier part of the run too.
+  void include_peak(std::int64_t bytes) { highest_peak_ = std::max(highest_peak_, bytes); }
 
  private:
   const Schedule& made(const std::vector<std::int64_t>& host_state);

@@ -7,7 +7,7 @@ namespace reprise {
 Json make_summary(const SummaryInputs& in, const Json& figures) {
   const RunState& state = in.state;
   Json summary;
-  summary["config"] = in.config.name();
+  summary["config"] = in.name;
   summary["model"] = in.config.get_string("model.type");
   summary["seed"] = in.config.get_int("seed");
   summary["threads"] = in.threads;

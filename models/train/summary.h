@@ -23,6 +23,7 @@ struct SummaryInputs {
   double evaluation_seconds = 0;
   Json best = nullptr;  // of train.keep_best
   bool images = true;   // what batches are made of; false: examples of the model's own
+  std::string name;     // of the configuration; a resumed run's own file is config.yaml for all
 };
 
 /// `figures` are what the model's evaluation returned; their keys join the summary's. The fixed names are all there:

@@ -5,6 +5,7 @@
 
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "core/text.h"
 #include "models/eval/features.h"
 #include "models/run/summary_table.h"
 #include "models/train/checkpoint.h"
@@ -48,11 +49,13 @@ void TrainingRun::resume() {
     evaluated_step_ = saved->value("evaluated_step", std::int64_t{0});
     hashed_epoch_ = saved->value("hashed_epoch", std::int64_t{0});
     saved_step_ = state_.step;
+    name_ = saved->value("config", name_);
+    planner_.include_peak(saved->value("predicted_peak_bytes", std::int64_t{0}));
     if (saved->contains("threads") && (*saved)["threads"] != thread_count()) {
-      progress_.note(fmt::format(
-          "note: the run had {} threads and goes on with {}; its numbers may differ in the last bits from a run "
-          "that was never stopped",
-          (*saved)["threads"].get<int>(), thread_count()));
+      progress_.note(
+          fmt::format("note: the run had {} and goes on with {}; its numbers may differ in the last bits from a run "
+                      "that was never stopped",
+                      counted((*saved)["threads"].get<int>(), "thread"), thread_count()));
     }
   }
   folder_->metrics().truncate_after(state_.step);
@@ -64,9 +67,9 @@ void TrainingRun::announce() {
   if (session_.model->takes_images()) {
     data = fmt::format("{} training images ({}), ", batches_.size_of_epoch(), session_.data.origin);
   }
-  progress_.note(fmt::format("{}: {} parameters, {}{} steps of {} {}, {} threads", session_.model_name(),
-                             session_.model->parameters().element_count(), data, steps_,
-                             config_.get_int("train.batch") * accumulate_, unit(), thread_count()));
+  progress_.note(fmt::format("{}: {} parameters, {}{} of {} {}, {}", session_.model_name(),
+                             session_.model->parameters().element_count(), data, counted(steps_, "step"),
+                             config_.get_int("train.batch") * accumulate_, unit(), counted(thread_count(), "thread")));
   if (folder_->began_before()) {
     progress_.note(fmt::format(
         "{} held a run that ended before its first checkpoint and first line of metrics; this one takes its place",
@@ -243,6 +246,8 @@ void TrainingRun::save() {
   Json state = state_.to_json(session_.model->streams());
   state["seed"] = config_.get_int("seed");
   state["threads"] = thread_count();
+  state["config"] = name_;
+  state["predicted_peak_bytes"] = planner_.highest_peak();
   state["best"] = best_.to_json();
   state["evaluated_step"] = evaluated_step_;
   state["hashed_epoch"] = hashed_epoch_;
@@ -296,7 +301,8 @@ TrainOutcome TrainingRun::finish() {
                        hashes(predictions),
                        seconds_since(start),
                        best_.to_json(),
-                       session_.model->takes_images()};
+                       session_.model->takes_images(),
+                       name_};
   Json summary = make_summary(inputs, figures);
   folder_->write_summary(summary);
   reports_.finish(state_.step, figures);
@@ -305,12 +311,22 @@ TrainOutcome TrainingRun::finish() {
   return {Ending::finished, "", folder_->path(), std::move(summary)};
 }
 
+/// Keys that the command line changed stand in config.yaml from now on, since the steps to come follow them. Done when
+/// the checkpoint has been read, so that a change that does not fit it leaves the run as it was.
+void TrainingRun::record_changes(RunFolder& folder) {
+  if (config_.to_yaml() == RunFolder::read_config(folder.path()).to_yaml()) return;
+  Config changed = config_;
+  folder.write_config(changed);
+}
+
 TrainOutcome TrainingRun::go(RunFolder& folder, bool resumed) {
   folder_ = &folder;
   if (made_.plan) folder.write_text(kPlanFile, to_json(*made_.plan));
   if (made_.profile) folder.write_text(kProfileFile, to_json(*made_.profile));
   if (resumed) resume();
+  if (resumed && state_.step < steps_) record_changes(folder);
   announce();
+  if (resumed && state_.step >= steps_) progress_.note("no step is left to train; the run is evaluated again");
   reports_.begin(folder, state_.step);
   try {
     bool ended = loop();

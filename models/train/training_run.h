@@ -50,7 +50,15 @@ class TrainingRun {
 
  private:
   std::int64_t full_steps() const { return config_.get_int("train.epochs") * batches_.per_epoch() / accumulate_; }
+  /// Errors (config): the data are too few for a single step.
   std::int64_t total_steps() const {
+    if (full_steps() == 0 && config_.get_int("train.epochs") > 0) {
+      throw config_.error_at(
+          "train.accumulate",
+          "expected at most the batches of the run, {} (train.epochs x batches of an epoch), got {}: "
+          "no step would be trained. take a smaller train.accumulate or train.batch",
+          config_.get_int("train.epochs") * batches_.per_epoch(), accumulate_);
+    }
     std::int64_t most = config_.get_int("train.max_steps");
     return most > 0 ? std::min(most, full_steps()) : full_steps();
   }
@@ -62,6 +70,7 @@ class TrainingRun {
   /// What a batch is made of.
   const char* unit() const { return session_.model->takes_images() ? "images" : "examples"; }
   void resume();
+  void record_changes(RunFolder& folder);
   void announce();
   bool loop();
   void one_step();
@@ -95,6 +104,7 @@ class TrainingRun {
   Tape tape_;
   StepPlanner& planner_;
   RunState state_;
+  std::string name_ = config_.name();  // of the configuration that the run began with
   std::int64_t saved_step_ = -1;
   std::int64_t evaluated_step_ = 0;  // the last after which eval.knn_every measured
   std::int64_t hashed_epoch_ = 0;    // the last whose hashes train.epoch_hashes has written

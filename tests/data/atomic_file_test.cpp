@@ -4,10 +4,13 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <stdexcept>
+#include <thread>
 
 #include "core/error.h"
 #include "tests/support/errors.h"
@@ -83,6 +86,38 @@ TEST(AtomicFile, ReplacesWhatAKilledWriterLeftAndFollowsNoLink) {
   EXPECT_EQ(file_text(folder / "a"), "new");
   EXPECT_EQ(file_text(folder / "victim"), "safe");
   EXPECT_EQ(folder.names().size(), 2u);
+}
+
+TEST(OutputFile, LeavesDevicesLinksAndPipesAsTheyAre) {
+  TempFolder folder;
+  write_output(folder / "a", "one");
+  std::filesystem::create_symlink("a", folder / "link");
+  std::filesystem::create_symlink("not there", folder / "dangling");
+  EXPECT_EQ(write_output(folder / "link", "two!"), 4);
+  write_output(folder / "dangling", "three");
+  EXPECT_EQ(file_text(folder / "a"), "two!");
+  EXPECT_EQ(file_text(folder / "not there"), "three");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  write_output("/dev/null", "gone");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::thread reader([&] { EXPECT_EQ(file_text(folder / "pipe"), "through"); });
+  write_output(folder / "pipe", "through");
+  reader.join();
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+}
+
+TEST(OutputFile, AFullDeviceIsAnIoErrorAndAWrongPlaceTheUsersMistake) {
+  TempFolder folder;
+  if (std::filesystem::exists("/dev/full")) {
+    expect_error(ErrorKind::io, {"/dev/full"}, [] { write_output("/dev/full", "x"); });
+    EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  }
+  expect_error(ErrorKind::user, {"it is a folder"}, [&] { check_output(folder.path(), "plot"); });
+  expect_error(ErrorKind::user, {"there is no folder"}, [&] { check_output(folder / "no" / "x.svg", "plot"); });
+  check_output(folder / "new", "plot");
+  check_output("-", "plot");
+  check_output("", "plot");
 }
 
 TEST(AtomicFile, AWriterKilledAtAnyMomentLeavesAWholeFile) {

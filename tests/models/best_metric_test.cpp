@@ -210,6 +210,7 @@ TEST(BestMetric, MetricsThatNothingMeasuresAreRefused) {
   EXPECT_PRED2(contains, message({"train.early_stop=2"}), "train.keep_best");
   EXPECT_PRED2(contains, message({"train.keep_best=knn"}), "eval.knn_every");
   EXPECT_PRED2(contains, message({"train.keep_best=acuracy"}), "a line holds loss, lr");
+  EXPECT_PRED2(contains, message({"train.accumulate=1000"}), "no step would be trained");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/interrupt.h"
+
 namespace reprise {
 namespace {
 
@@ -54,6 +56,24 @@ TEST(Check, MethodsThatPlanRunUnderAPlanThatReplaysSomethingAndKeepItsPeak) {
     if (!saves) continue;
     EXPECT_LT(row.peak_bytes, plain) << row.what;
   }
+}
+
+TEST(Check, AGuardedStepTakesASmallMemory) {
+  MethodSettings guarded;
+  guarded.guard = true;
+  Config own = with_settings(load_config("", {"model.type=graph_memory"}), guarded);
+  EXPECT_EQ(own.get_int("model.table.rows"), 2048);
+  own = with_settings(load_config("", {"model.type=row_memory", "model.table.rows=50", "model.writes=9"}), guarded);
+  EXPECT_EQ(own.get_int("model.table.rows"), 50);
+  EXPECT_EQ(own.get_int("model.writes"), 9);
+  own = with_settings(load_config("", {"model.type=row_memory"}), {});
+  EXPECT_EQ(own.get_int("model.table.rows"), 98304);
+}
+
+TEST(Check, StopsWhenAsked) {
+  request_stop();
+  EXPECT_THROW(check_model(tiny()), Interrupted);
+  clear_stop_request();
 }
 
 TEST(Check, UncheckedReplayIsFoundAndTheFirstOpNamed) {

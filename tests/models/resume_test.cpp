@@ -105,6 +105,7 @@ TEST(Resume, EveryStepIsAGoodPlaceToStop) {
     Config config = RunFolder::read_config(folder, number_overrides({"train.max_steps=0"}));
     TrainOutcome outcome = train(config, {.resume = folder, .progress = ProgressMode::quiet});
     EXPECT_EQ(outcome.ending, Ending::finished);
+    EXPECT_EQ(RunFolder::read_config(folder).get_int("train.max_steps"), step < 8 ? 0 : step);
     Json whole = Json::parse(file_text(scratch / "whole" / "summary.json"));
     EXPECT_EQ(outcome.summary["hash"], whole["hash"]) << "stopped after step " << step;
   }
@@ -142,6 +143,9 @@ TEST(Resume, AFinishedRunIsEvaluatedAgain) {
   Json again = train(config, {.resume = scratch / "run", .progress = ProgressMode::quiet}).summary;
   EXPECT_EQ(first["hash"], again["hash"]);
   EXPECT_EQ(first["test"], again["test"]);
+  EXPECT_EQ(first["config"], again["config"]);
+  EXPECT_EQ(first["plan"], again["plan"]);
+  EXPECT_GT(again["plan"]["predicted_peak_bytes"], 0);
   EXPECT_EQ(first["memory"]["peak_bytes"], again["memory"]["peak_bytes"]);
 }
 

@@ -125,8 +125,8 @@ TEST_F(PlanVerb, MistakesAreNamedBeforeAnythingIsMeasured) {
                             {"--frontier --all -o x", 2, "got both"},
                             {"--all -o x.json", 2, "expected one plan"},
                             {"--measure", 2, "--frontier"},
-                            {"-o /nonexistent/plan.json", 1, "there is no folder /nonexistent"},
-                            {"--profile-out /nonexistent/profile.json", 1, "there is no folder /nonexistent"}}) {
+                            {"-o /nonexistent/plan.json", 2, "there is no folder /nonexistent"},
+                            {"--profile-out /nonexistent/profile.json", 2, "there is no folder /nonexistent"}}) {
     Outcome outcome = plan(mistake.arguments);
     EXPECT_EQ(outcome.code, mistake.code) << mistake.arguments << "\n" << outcome.text;
     EXPECT_PRED2(contains, outcome.text, std::string(mistake.says));

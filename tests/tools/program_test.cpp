@@ -82,6 +82,16 @@ TEST(Program, ConfigExplainsEveryKey) {
 TEST(Program, OutputThatIsLostIsAFailure) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   EXPECT_EQ(reprise("config", ">/dev/full 2>/dev/null").code, 1);
+  Outcome ops = reprise("ops", "2>&1 >/dev/full");
+  EXPECT_EQ(ops.code, 1);
+  EXPECT_PRED2(contains, ops.text, "error (io)");
+}
+
+TEST(Program, AReaderThatLeavesEndsAVerbQuietly) {
+  for (const char* verb : {"ops", "config --reference", "ops --json"}) {
+    Outcome outcome = run_shell("( { sleep 0.2; " + program_word() + " " + verb + "; echo $? >&2; } | true ) 2>&1");
+    EXPECT_EQ(outcome.text, "1\n") << verb;
+  }
 }
 
 }  // namespace

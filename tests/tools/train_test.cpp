@@ -92,6 +92,14 @@ TEST_F(TrainVerb, MistakesExitTwoAndALossThatIsNotFiniteExitsOne) {
   EXPECT_PRED2(contains, next.text, "held a run that ended before its first checkpoint");
 }
 
+TEST_F(TrainVerb, OutputThatNobodyReadsCostsNoStep) {
+  Outcome outcome = run_shell("( { sleep 0.2; " + program_word() + " train " + path("tiny.yaml") +
+                              " run.dir=" + path("run") + "; echo $? >&2; } | true ) 2>&1");
+  EXPECT_PRED2(contains, outcome.text, "error (io)");
+  EXPECT_PRED2(contains, outcome.text, "1\n");
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "summary.json"));
+}
+
 /// In a matrix product the stack register may point into the heap (core/interrupt.cpp): a signal must not write there.
 TEST_F(TrainVerb, AnInterruptAtAnyMomentOfAMatrixProductEndsWith130) {
   int times = std::getenv("REPRISE_FULL") ? 60 : 8;

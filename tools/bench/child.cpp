@@ -38,13 +38,16 @@ Child run_child(const std::vector<std::string>& argv) {
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, output.descriptor(), 1);
   ::posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), 2);
-  // What this program blocks (core/interrupt.h), the child has.
+  // What this program blocks or ignores (core/interrupt.h), the child has.
   posix_spawnattr_t attributes;
-  sigset_t none;
+  sigset_t none, pipe;
   ::sigemptyset(&none);
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  ::posix_spawnattr_setsigdefault(&attributes, &pipe);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   std::vector<char*> pointers;
   for (const std::string& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);

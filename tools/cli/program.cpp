@@ -1,10 +1,15 @@
 #include "tools/cli/program.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <new>
+#include <string_view>
+#include <system_error>
 
 #include "core/interrupt.h"
 #include "tools/cli/verb.h"
@@ -103,11 +108,18 @@ int parse_and_run(int argc, const char* const* argv) {
   return run_parsed(program);
 }
 
-/// Output that did not reach its end (a full disk behind a redirection) is a failure, whatever the verb says.
-int close_output(int code) {
+/// Whether the standard output is a pipe that nobody reads any more, as behind `| head`.
+bool output_is_closed_pipe() {
+  ::pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
+}
+
+/// Output that did not reach its end (a full disk behind a redirection) is a failure, whatever the verb says. A reader
+/// that has gone knows that by itself, but for one of a training, which may not know how the run ended.
+int close_output(int code, bool trains) {
   bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
   if (!lost || code != 0) return code;
-  print_error("io", "cannot write all of the standard output");
+  if (trains || !output_is_closed_pipe()) print_error("io", "cannot write all of the standard output");
   return 1;
 }
 
@@ -117,7 +129,8 @@ int run_program(int argc, const char* const* argv) {
   try {
     install_stop_handler();
     set_command_line(argc, argv);
-    return close_output(parse_and_run(argc, argv));
+    bool trains = argc > 1 && std::string_view(argv[1]) == "train";
+    return close_output(parse_and_run(argc, argv), trains);
   } catch (const Error& error) {
     std::fflush(stdout);
     print_error(to_string(error.kind()), error.what());
@@ -126,6 +139,12 @@ int run_program(int argc, const char* const* argv) {
     std::fflush(stdout);
     std::fprintf(stderr, "interrupted while %s\n", stop.doing);
     return kInterruptedExitCode;
+  } catch (const std::system_error& error) {  // threads that cannot be made, and output that cannot be printed
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      print_error("memory", "no more threads can be made. take fewer by threads=N, or raise the limit (ulimit -u)");
+    } else if (!output_is_closed_pipe()) {
+      print_error("io", error.what());
+    }
   } catch (const std::bad_alloc&) {
     print_error("memory", "the machine has no memory left for this run");
   } catch (const std::exception& error) {

@@ -114,6 +114,9 @@ class Runner {
 
   fs::path made_folder() {
     std::error_code error;
+    if (fs::exists(options_.folder, error) && !fs::is_directory(options_.folder, error)) {
+      fail(ErrorKind::user, "[study] expected a folder to write to, {} is a file", options_.folder.string());
+    }
     fs::create_directories(options_.folder, error);
     if (error) fail(ErrorKind::io, "[study] cannot make the folder {}: {}", options_.folder.string(), error.message());
     bool known =
@@ -165,6 +168,7 @@ class Runner {
   void check_kind() const {
     std::set<std::string> known;
     for (const Task& task : type_->outline(study_)) known.insert(task.kind);
+    for (const std::string& kind : type_->kinds()) known.insert(kind);
     if (options_.kind.empty() || known.empty() || known.contains(options_.kind)) return;
     fail(ErrorKind::user, "[study] --kind expected one of {}, got '{}'", fmt::join(known, ", "), options_.kind);
   }

@@ -113,6 +113,7 @@ class SparseWrite final : public StudyType {
     return analyse_sparse_write(study, records);
   }
 
+  std::vector<std::string> kinds() const override { return {"process", "map", "map_measured"}; }
   std::string fingerprints(const Config& study) const override { return fingerprint_section(study); }
 
   std::string gpu_sizes(const Config& study) const override {

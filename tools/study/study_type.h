@@ -66,6 +66,8 @@ class StudyType {
   virtual Planned plan(const Workshop& workshop) const = 0;
   /// The tasks without anything measured: ids and labels, in order. Empty where they only follow from planning.
   virtual std::vector<Task> outline(const Config& /*study*/) const { return {}; }
+  /// Kinds of the tasks where outline() cannot name them.
+  virtual std::vector<std::string> kinds() const { return {}; }
   /// In a fresh process: does one piece of work and returns what it found, fields of its record. What is thrown becomes
   /// a record of status `failed`. `folder` is the study's; files of earlier tasks and of plan() are there.
   virtual Json run(const Json& work, const std::filesystem::path& folder) const = 0;

@@ -3,11 +3,11 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <memory>
 
 #include "core/parallel.h"
+#include "data/atomic_file.h"
 #include "ops/registry.h"
 #include "tools/bench/bench.h"
 #include "tools/cli/verb.h"
@@ -52,19 +52,13 @@ std::string peers_folder(const std::string& given) {
   return shared && *shared ? std::string(shared) + "/peers" : "../shared/peers";
 }
 
-void write_json(const std::string& path, const bench::Report& report) {
-  std::ofstream file(path);
-  file << json_pretty(report.json());
-  file.close();
-  if (!file) fail(ErrorKind::io, "[bench] cannot write {}", path);
-}
-
 int run(Options& options) {
   auto bench = kBenches.find(options.what);
   if (bench == kBenches.end()) {
     fail(ErrorKind::user, "[bench] expected ops, step, replay, optim, loader, startup or planner, got {}",
          quoted_for_message(options.what));
   }
+  check_output(options.json, "bench");
   set_thread_count(options.bench.threads);
   register_builtin_ops();
   if (!options.memory_of.empty()) {
@@ -81,47 +75,48 @@ int run(Options& options) {
   }
   options.bench.peer.folder = peers_folder(options.peers);
   bench::Report report = bench->second(options.bench);
-  fmt::print("{}", report.table());
-  if (!options.json.empty()) write_json(options.json, report);
+  if (!is_standard_output(options.json)) fmt::print("{}", report.table());
+  if (!options.json.empty()) write_output(options.json, json_pretty(report.json()));
   return 0;
 }
 
 }  // namespace
 
 Verb bench_verb() {
-  return {"bench", "measure ops, steps, replay, optimisers, augmentation, start-up and planning", kHelp,
-          [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
-            app.add_option("what", options->what, "ops, step, replay, optim, loader, startup or planner")
-                .option_text("BENCH")
-                .required();
-            app.add_option("--threads", options->bench.threads, "threads of the pool (1)").option_text("N");
-            app.add_option("--rounds", options->bench.rounds, "rounds; the default is the bench's own, at least 10")
-                .option_text("N")
-                .range(1, 100000);
-            app.add_option("--preset", options->bench.preset, "encoder of a step: small or resnet18")
-                .option_text("NAME")
-                .one_of({"small", "resnet18"});
-            app.add_option("--batch", options->bench.batch, "images of a step; the default is the preset's")
-                .option_text("N")
-                .range(1, 1 << 20);
-            app.add_option("--peer", options->bench.peer.python,
-                           "a Python with torch: measure the peer too, taking turns")
-                .option_text("PYTHON");
-            app.add_option("--peers", options->peers, "folder of the peer's scripts ($REPRISE_SHARED/peers)")
-                .option_text("DIR");
-            app.add_option("--json", options->json, "also write the figures, with every sample, to this file")
-                .option_text("OUT");
-            app.add_option("--instances", options->bench.instances,
-                           "folder with dtr/ and monet/: plan these instead of made-up steps (planner)")
-                .option_text("DIR");
-            app.add_flag("--quick", options->bench.quick,
-                         "tiny sizes, few rounds: shows that it works, the figures mean nothing");
-            app.add_option("--memory-of", options->memory_of).hidden();        // a child of `bench step`
-            app.add_option("--planner-case", options->planner_case).hidden();  // a child of `bench planner`
-            app.add_flag("--first-step", options->first_step).hidden();        // a child of `bench startup`
-            return [options] { return run(*options); };
-          }};
+  return {
+      "bench", "measure ops, steps, replay, optimisers, augmentation, start-up and planning", kHelp,
+      [](Command& app) -> VerbAction {
+        auto options = std::make_shared<Options>();
+        app.add_option("what", options->what, "ops, step, replay, optim, loader, startup or planner")
+            .option_text("BENCH")
+            .required();
+        app.add_option("--threads", options->bench.threads, "threads of the pool (1)").option_text("N").range(1, 1024);
+        app.add_option("--rounds", options->bench.rounds, "rounds; the default is the bench's own, at least 10")
+            .option_text("N")
+            .range(1, 100000);
+        app.add_option("--preset", options->bench.preset, "encoder of a step: small or resnet18")
+            .option_text("NAME")
+            .one_of({"small", "resnet18"});
+        app.add_option("--batch", options->bench.batch, "images of a step; the default is the preset's")
+            .option_text("N")
+            .range(1, 1 << 20);
+        app.add_option("--peer", options->bench.peer.python, "a Python with torch: measure the peer too, taking turns")
+            .option_text("PYTHON");
+        app.add_option("--peers", options->peers, "folder of the peer's scripts ($REPRISE_SHARED/peers)")
+            .option_text("DIR");
+        app.add_option("--json", options->json,
+                       "also write the figures, with every sample, to this file (-: instead of the table)")
+            .option_text("OUT");
+        app.add_option("--instances", options->bench.instances,
+                       "folder with dtr/ and monet/: plan these instead of made-up steps (planner)")
+            .option_text("DIR");
+        app.add_flag("--quick", options->bench.quick,
+                     "tiny sizes, few rounds: shows that it works, the figures mean nothing");
+        app.add_option("--memory-of", options->memory_of).hidden();        // a child of `bench step`
+        app.add_option("--planner-case", options->planner_case).hidden();  // a child of `bench planner`
+        app.add_flag("--first-step", options->first_step).hidden();        // a child of `bench startup`
+        return [options] { return run(*options); };
+      }};
 }
 
 }  // namespace reprise

@@ -49,6 +49,7 @@ int diff(const Options& options) {
 
 int run(const Options& options) {
   if (!options.diff.empty()) return diff(options);
+  check_output(options.output, "contract");
   Config config = options.arguments.load();
   TracedStep traced = trace_step(config);
   std::vector<ReplayContract> contracts;
@@ -57,11 +58,11 @@ int run(const Options& options) {
   }
   ContractDocument document = make_document(std::move(contracts), step_keys(config));
   std::string text = to_json(document);
-  if (options.output.empty()) {
+  if (options.output.empty() || is_standard_output(options.output)) {
     std::fputs(text.c_str(), stdout);
     return 0;
   }
-  write_file_atomically(options.output, text);
+  write_output(options.output, text);
   fmt::print("{}: {} contracts, trace {}, contracts {}, build {}\n", options.output, document.contracts.size(),
              document.trace_fingerprint, document.contracts_fingerprint, document.build_fingerprint);
   return 0;

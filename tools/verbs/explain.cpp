@@ -86,11 +86,17 @@ Explained explain(const Config& config, const Options& options) {
 }
 
 int run(const Options& options) {
+  check_output(options.picture, "explain");
+  bool picture_alone = is_standard_output(options.picture);
+  if (picture_alone && options.json)
+    fail(ErrorKind::user, "[explain] -o - expected no --json beside it: both go there");
   Config config = options.arguments.load();
   if (!options.plan.empty()) config.set("recompute.plan", std::string(options.plan), "--plan");
   Explained explained = explain(config, options);
   const MemoryPicture& picture = explained.picture;
-  if (options.json) {
+  if (picture_alone) {
+    // Nothing else goes where the picture goes.
+  } else if (options.json) {
     std::string text = explain_json(explained.input);
     if (explained.watched) {
       Json json = Json::parse(text);
@@ -105,8 +111,8 @@ int run(const Options& options) {
     if (picture.plan) std::fputs(("\n" + plan_summary(*picture.plan) + "\n").c_str(), stdout);
   }
   if (!options.picture.empty()) {
-    write_file_atomically(options.picture, memory_svg(picture));
-    if (!options.json) fmt::print("written to {}\n", options.picture);
+    write_output(options.picture, memory_svg(picture));
+    if (!options.json && !picture_alone) fmt::print("written to {}\n", options.picture);
   }
   return explained.watched && !picture.difference().empty() ? 1 : 0;
 }
@@ -119,7 +125,9 @@ Verb explain_verb() {
             auto options = std::make_shared<Options>();
             options->arguments.add_to(app);
             app.add_option("--plan", options->plan, "explain the step under this plan").option_text("FILE");
-            app.add_option("-o,--output", options->picture, "draw memory over the step").option_text("FILE.svg");
+            app.add_option("-o,--output", options->picture,
+                           "draw memory over the step (-: alone, to the standard output)")
+                .option_text("FILE.svg");
             app.add_flag("--json", options->json, "as JSON");
             app.add_flag("--reads", options->reads, "list reads of storages that nobody writes too");
             return [options] { return run(*options); };

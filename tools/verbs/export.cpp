@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "data/atomic_file.h"
 #include "data/npz.h"
 #include "data/safetensors.h"
 #include "models/train/checkpoint.h"
@@ -77,11 +78,12 @@ int run(const Options& options) {
   if (fs::exists(output, error) && fs::equivalent(output, source, error)) {
     fail(ErrorKind::user, "[export] expected another file to write to, {} is the checkpoint", output.string());
   }
+  check_output(output, "export");
   SafetensorsFile file(source);
   std::vector<std::byte> buffer;
   std::vector<NpzEntry> entries = entries_of(file, options.model_only, buffer);
-  write_npz(output, entries, options.compress);
-  auto bytes = static_cast<std::int64_t>(fs::file_size(output, error));
+  std::int64_t bytes = write_npz(output, entries, options.compress);
+  if (is_standard_output(output)) return 0;
   std::printf("%s: %zu arrays, %s\n", output.c_str(), entries.size(), short_bytes(bytes).c_str());
   return 0;
 }
@@ -97,7 +99,9 @@ Verb export_verb() {
             app.add_flag("--npz", options->npz, "a zip archive of NumPy arrays");
             app.add_flag("--compress", options->compress, "deflate the arrays");
             app.add_flag("--model-only", options->model_only, "leave the optimiser's state out");
-            app.add_option("-o,--output", options->output, "where it goes (RUN/checkpoint.npz)").option_text("FILE");
+            app.add_option("-o,--output", options->output,
+                           "where it goes (RUN/checkpoint.npz); - is the standard output")
+                .option_text("FILE");
             return [options] { return run(*options); };
           }};
 }

@@ -157,7 +157,10 @@ const Op& op_named(const std::string& name) {
   if (const Op* op = find_op(name)) return *op;
   Names known;
   for (const Op* op : registered_ops()) known.push_back(op->name);
-  std::string nearest = nearest_name(name, known);
+  // The beginning of a name means that name: conv is conv2d.
+  auto begins = std::find_if(known.begin(), known.end(),
+                             [&](const std::string& k) { return !name.empty() && k.starts_with(name); });
+  std::string nearest = begins != known.end() ? *begins : nearest_name(name, known);
   fail(ErrorKind::user, "[ops] expected a known op, got {}. {}", quoted_for_message(name),
        nearest.empty() ? "`reprise ops` lists them" : "Nearest is " + nearest);
 }

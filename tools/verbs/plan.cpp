@@ -50,13 +50,14 @@ int one_plan(const Config& config, const Options& options, RunPlanner& planner) 
   auto start = std::chrono::steady_clock::now();
   Planner::Answer answer = planner.plan(method, config.get_bytes("memory.budget").value_or(0));
   if (!answer.plan) throw config.error_at("memory.budget", "{}", answer.none.message);
-  std::fputs(plan_table(*answer.plan).c_str(), stdout);
+  std::FILE* out = is_standard_output(options.output) ? stderr : stdout;  // the plan itself goes there
+  std::fputs(plan_table(*answer.plan).c_str(), out);
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  fmt::print("  planned in {:.3f} s, {} units of work\n", seconds.count(), answer.plan->work);
-  if (answer.plan->budget == 0) fmt::print("  there is no memory.budget, so nothing needs to be replayed\n");
+  fmt::print(out, "  planned in {:.3f} s, {} units of work\n", seconds.count(), answer.plan->work);
+  if (answer.plan->budget == 0) fmt::print(out, "  there is no memory.budget, so nothing needs to be replayed\n");
   if (options.output.empty()) return 0;
-  write_file_atomically(options.output, to_json(*answer.plan));
-  fmt::print("written to {}\n", options.output);
+  write_output(options.output, to_json(*answer.plan));
+  if (!is_standard_output(options.output)) fmt::print("written to {}\n", options.output);
   return 0;
 }
 
@@ -83,14 +84,6 @@ void choose_method(const Options& options, Config& config) {
   if (!needs_plan(config)) config.set("recompute.method", std::string("joint"), "reprise plan");
 }
 
-void require_folder_of(const std::string& path) {
-  if (path.empty()) return;
-  std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return;
-  fail(ErrorKind::io, "[plan] cannot write {}: there is no folder {}", path, folder.string());
-}
-
 /// Mistakes are named before anything is measured.
 void check_options(const Options& options) {
   if (options.all && options.frontier) fail(ErrorKind::user, "[plan] expected --all or --frontier, got both");
@@ -99,8 +92,13 @@ void check_options(const Options& options) {
   if (options.all && !options.output.empty()) {
     fail(ErrorKind::user, "[plan] -o expected one plan to write, got --all. Choose one with recompute.method=M");
   }
-  if (!options.frontier) require_folder_of(options.output);
-  require_folder_of(options.profile_output);
+  std::error_code error;
+  if (!options.frontier) {
+    check_output(options.output, "plan");
+  } else if (std::filesystem::exists(options.output, error) && !std::filesystem::is_directory(options.output, error)) {
+    fail(ErrorKind::user, "[plan] --frontier expected a folder, {} is a file", options.output);
+  }
+  check_output(options.profile_output, "plan");
 }
 
 void check_keys(const Config& config) {
@@ -126,7 +124,7 @@ int run(const Options& options) {
   RunPlanner planner(config, within_budget(config, [&] {
                        return profile_of(config, several ? "joint" : config.get_string("recompute.method"), note);
                      }));
-  if (!options.profile_output.empty()) write_file_atomically(options.profile_output, to_json(planner.profile()));
+  if (!options.profile_output.empty()) write_output(options.profile_output, to_json(planner.profile()));
   if (options.frontier) return write_frontier(config, planner, options.output, options.measure);
   return options.all ? all_plans(config, planner) : one_plan(config, options, planner);
 }

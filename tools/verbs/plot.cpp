@@ -196,16 +196,13 @@ int plot(const Options& options) {
   if (options.runs.size() > 1 && options.output.empty()) {
     fail(ErrorKind::user, "[plot] expected -o FILE.svg with several runs, so that the picture has a place");
   }
+  check_output(options.output, "plot");
   std::vector<Run> runs;
   for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
   std::string svg = chart::to_svg(picture_of(runs));
-  if (options.output == "-") {
-    std::fputs(svg.c_str(), stdout);
-    return 0;
-  }
   fs::path path = options.output.empty() ? fs::path(options.runs[0]) / "plot.svg" : fs::path(options.output);
-  write_file_atomically(path, svg);
-  std::printf("%s\n", path.c_str());
+  write_output(path, svg);
+  if (!is_standard_output(path)) std::printf("%s\n", path.c_str());
   return 0;
 }
 

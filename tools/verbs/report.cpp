@@ -28,8 +28,8 @@ same records give the same bytes.
 the plans of the study, seconds in all.
 
 Examples:
-  reprise report runs/sparse_write --memory
-  reprise report configs/studies/records/sparse_write.jsonl.xz -o reports)";
+  reprise report runs/study-sparse_write --memory
+  reprise report runs/study-sparse_write/records.jsonl -o reports)";
 
 struct Options {
   std::string study, output;

@@ -74,7 +74,8 @@ Verb study_verb() {
             app.add_option("-o,--output", options->folder, "the study's folder (runs/study-NAME)").option_text("DIR");
             app.add_flag("--retry-failed", options->retry_failed, "do again what failed; the old records stay");
             app.add_option("--kind", options->kind, "do only what leaves records of this kind").option_text("KIND");
-            app.add_flag("--dry-run", options->dry_run, "check FILE and list its tasks; nothing is measured");
+            app.add_flag("--dry-run", options->dry_run,
+                         "check FILE and list its tasks, where those are known before planning; nothing is measured");
             app.add_flag("--plan-only", options->plan_only, "stop before the first process");
             app.add_flag("--print-fingerprints", options->print_fingerprints,
                          "print the section `fingerprints` of FILE, made anew");
