@@ -109,7 +109,7 @@ struct OpenForWriting {
   explicit OpenForWriting(const fs::path& path) {
     while ((descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) < 0) {
       std::error_code error;
-      if (errno != ENXIO || !fs::is_fifo(path, error)) fail_io("open", path, errno);
+      if (errno != ENXIO || !fs::is_fifo(path, error)) fail_errno("write file", "open", path.native(), errno);
       if (stop_requested()) throw Interrupted{"waiting for a reader of the pipe"};
       ::poll(nullptr, 0, 20);
     }
