@@ -38,7 +38,7 @@ void require_distinct(const Op& op, std::span<const std::int64_t> rows) {
   std::sort(sorted.begin(), sorted.end());
   auto twin = std::adjacent_find(sorted.begin(), sorted.end());
   if (twin == sorted.end()) return;
-  fail(ErrorKind::user, "[{}] expected every row at most once in a write, got row {} twice", op.name, *twin);
+  throw IndexError(fmt::format("[{}] expected every row at most once in a write, got row {} twice", op.name, *twin));
 }
 
 namespace {

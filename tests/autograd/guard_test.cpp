@@ -107,7 +107,7 @@ TEST_F(GuardTest, AnOpThatDoesNotRepeatItselfMustSaySo) {
   Op declared = lying::kNeverTheSame;
   declared.resolved = nullptr;
   declared.nondeterministic = true;
-  EXPECT_EQ(error_of([&] { tape.apply_one(declared, {x}); }), "no error");
+  EXPECT_NO_THROW(tape.apply_one(declared, {x}));
 }
 
 TEST_F(GuardTest, AResultLeftUnwrittenIsFound) {
@@ -184,7 +184,7 @@ TEST_F(GuardTest, AnOpWithUpdatesMayTakeOverTheMemoryOfAnInput) {
   Tensor table = tensor({1, 2, 9, 4, 5, 9, 7, 6, 9});
   Tensor column = table.with_view({3, 2}, {3, 1}, 0);
   Tensor one = tensor({1, 1}), zero = tensor({0, 0}), mean = tensor({0, 0}), variance = tensor({1, 1});
-  EXPECT_EQ(error_of([&] { batch_norm(tape, column, one, zero, mean, variance); }), "no error");
+  EXPECT_NO_THROW(batch_norm(tape, column, one, zero, mean, variance));
 }
 
 // ---- values that somebody writes past every door

@@ -121,7 +121,7 @@ TEST_F(Disk, AFileThatMayNotGrowEndsTheRunWithItsNameAndNothingHalfWritten) {
 TEST_F(Disk, AFileInPlaceOfTheFolderIsNamed) {
   std::ofstream(scratch_ / "file") << "x";
   Outcome inside = run_shell(train("file/run"));
-  EXPECT_EQ(inside.code, 1) << inside.text;
+  EXPECT_EQ(inside.code, 2) << inside.text;
   EXPECT_PRED2(contains, inside.text, "file/run: Not a directory");
   Outcome nowhere = run_shell(program_word() + " train " + word("tiny.yaml") + " run.dir=/proc/no/such 2>&1");
   EXPECT_EQ(nowhere.code, 1) << nowhere.text;

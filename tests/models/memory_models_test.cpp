@@ -151,7 +151,7 @@ TEST(MemoryModels, ABudgetThatOnlyTheFirstStepFitsIsRefusedBeforeAnythingRuns) {
     if (budget > 0) all.push_back("memory.budget=" + std::to_string(budget));
     return all;
   };
-  ScratchFolder folder;
+  TempFolder folder;
   Config config = config_of(ring, with("region", 0));
   StepPlanner planner(config);
   std::int64_t first = planner.first().peak.total_peak, worst = planner.worst().total_peak;

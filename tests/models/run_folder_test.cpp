@@ -138,7 +138,7 @@ TEST_F(RunFolderTest, WhatIsNoRunFolderIsRefused) {
   EXPECT_EQ(error_of([&] { RunFolder::read_config(root_); }).kind(), ErrorKind::user);
   write(root_ / "file", "x");
   Config config = config_for(root_ / "file" / "run");
-  EXPECT_EQ(error_of([&] { RunFolder::create(config); }).kind(), ErrorKind::io);
+  EXPECT_EQ(error_of([&] { RunFolder::create(config); }).kind(), ErrorKind::user);
 }
 
 TEST_F(RunFolderTest, AFolderThatCannotBeMadeIsADiskError) {

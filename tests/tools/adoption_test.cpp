@@ -97,7 +97,7 @@ TEST_F(Adoption, ExportNamesMistakes) {
                             {path("tiny.yaml") + " --npz -o " + path("x"), "tiny.yaml"},
                             {path("run/checkpoint.safetensors") + " --npz -o " + path("run/checkpoint.safetensors"),
                              "is the checkpoint"},
-                            {path("run") + " --npz -o " + path("nowhere/x.npz"), "nowhere", 1}}) {
+                            {path("run") + " --npz -o " + path("nowhere/x.npz"), "nowhere"}}) {
     Outcome outcome = reprise("export " + mistake.arguments);
     EXPECT_EQ(outcome.code, mistake.code) << mistake.arguments << "\n" << outcome.text;
     EXPECT_PRED2(contains, outcome.text, mistake.says);

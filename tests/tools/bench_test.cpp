@@ -45,13 +45,13 @@ INSTANTIATE_TEST_SUITE_P(Bench, EveryBench,
 
 /// What the bench says of one public instance with `text` in it.
 Outcome bench_instance(const std::string& name, const std::string& text, const std::string& published = "") {
-  TemporaryFolder folder;
-  std::filesystem::path file = folder.file(name);
+  TempFolder folder;
+  std::filesystem::path file = folder / name;
   std::filesystem::create_directories(file.parent_path());
   std::ofstream(file) << text;
   if (!published.empty()) std::ofstream(file.parent_path() / "published_solutions.json") << published;
   EXPECT_EQ(testing::run_shell("gzip -f '" + file.string() + "'").code, 0);
-  return reprise_bench("planner --instances '" + folder.path() + "'");
+  return reprise_bench("planner --instances '" + folder.path().string() + "'");
 }
 
 Json good_trace() {

@@ -84,7 +84,7 @@ TEST_F(Verbs, MistakesWithDocumentsExitTwoAndSayWhatTheyAre) {
   EXPECT_PRED2(contains, outcome.text, "expected a document of format reprise-contract/1");
   EXPECT_EQ(reprise("contract --diff /nonexistent.json /nonexistent.json").code, 2);
   EXPECT_EQ(reprise("contract --diff " + file("no.json")).code, 2);
-  EXPECT_EQ(reprise("contract " + kDemo + "-o /nonexistent/x.json").code, 1);
+  EXPECT_EQ(reprise("contract " + kDemo + "-o /nonexistent/x.json").code, 2);
 }
 
 }  // namespace

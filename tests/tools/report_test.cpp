@@ -221,6 +221,7 @@ TEST(Report, TheMapHasItsMeasuredCellsAndHatchesWhatHasNoPlan) {
 TEST(Report, MemoryOverAStepIsSummedAtItsPeak) {
   fs::path folder = study_of("memory", small_study());
   fs::remove_all(folder / "extra");
+  fs::create_directories(folder / "extra");
   write_text(
       folder / "extra/a.json",
       R"({"workload": "m", "method": "joint", "budget_bytes": 2048, "categories": {"state": [1024, 1024, 0], "activations": [0, 512, 1024]}})");

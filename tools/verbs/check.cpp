@@ -18,8 +18,9 @@ constexpr const char* kHelp =
 loss of each step, what every op hands back in the backward, every gradient, every state, the positions of random
 streams and the log of effects. Methods that plan do so at the budget halfway between the smallest feasible one and no
 recomputation, with made-up times, and must keep the peak that the plan promises. One more step per method runs guarded,
-at check.guard_batch images and, of models around a memory, a table of at most 2,048 rows. Independently, the gradient is compared with finite differences in f64. The exit code is 1
-on any difference, and the first op that differs is named.
+at check.guard_batch images and, of models around a memory, a table of at most 2,048 rows. Independently, the gradient
+is compared with finite differences in f64. The exit code is 1 on any difference, and the first op that differs is
+named.
 
 Examples:
   reprise check configs/cifar100_dense_queue.yaml

@@ -74,7 +74,7 @@ int run(const Options& options) {
   }
   std::string mistakes;
   std::vector<conform::Program> programs = load_programs(options.paths, mistakes);
-  if (programs.empty()) fail(ErrorKind::user, "{}", mistakes);
+  if (programs.empty()) fail(ErrorKind::user, "[conform] {}", mistakes);
   std::ofstream lines;
   if (!options.jsonl.empty()) {
     lines.open(options.jsonl, std::ios::trunc);
@@ -92,7 +92,7 @@ int run(const Options& options) {
   }
   report.print_summary();
   if (lines.is_open() && !lines.flush()) fail(ErrorKind::io, "[conform] cannot write all of {}", options.jsonl);
-  if (!mistakes.empty()) fail(ErrorKind::user, "{}", mistakes);
+  if (!mistakes.empty()) fail(ErrorKind::user, "[conform] {}", mistakes);
   return report.fine() ? 0 : 1;
 }
 
