@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "autograd/array.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "core/byte_hash.h"
 
 namespace reprise {
 
@@ -14,10 +12,10 @@ namespace {
 /// Of the elements in their order, so that two layouts of the same numbers agree.
 std::uint64_t hash_of(const TensorView& view) {
   auto bytes = static_cast<std::size_t>(view.bytes());
-  if (bytes == 0 || view.contiguous()) return XXH3_64bits(view.data, bytes);
+  if (bytes == 0 || view.contiguous()) return hash_bytes(view.data, bytes);
   std::vector<std::byte> packed(bytes);
   copy_strided(view, {packed.data(), view.dtype, view.shape, contiguous_strides(view.shape)});
-  return XXH3_64bits(packed.data(), bytes);
+  return hash_bytes(packed.data(), bytes);
 }
 
 }  // namespace

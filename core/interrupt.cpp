@@ -32,7 +32,7 @@ void set_handler() {
   struct sigaction action = {};
   action.sa_handler = on_stop_signal;
   // Interrupted system calls go on: a checkpoint that is being written is finished.
-  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);

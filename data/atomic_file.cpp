@@ -153,7 +153,7 @@ void check_output(const fs::path& path, std::string_view who) {
   auto refuse = [&](const std::string& reason) {
     fail(ErrorKind::user, "[{}] cannot write {}: {}", who, path.string(), reason);
   };
-  if (fs::is_directory(status)) refuse("it is a folder. name a file");
+  if (fs::is_directory(status)) refuse("it is a folder. Name a file");
   fs::path folder = folder_of(target);
   if (!is_written_atomically(status)) {
     if (::access(target.c_str(), W_OK) != 0) refuse(std::strerror(errno));

@@ -1,10 +1,9 @@
 #include "models/check/method_run.h"
 
-#include <xxhash.h>
-
 #include <bit>
 #include <chrono>
 
+#include "core/byte_hash.h"
 #include "core/interrupt.h"
 #include "models/train/batches.h"
 #include "models/train/learning_rate.h"
@@ -16,7 +15,7 @@ namespace reprise {
 namespace {
 
 std::uint64_t hash_view(const TensorView& view) {
-  return XXH3_64bits(view.data, static_cast<std::size_t>(view.bytes()));
+  return hash_bytes(view.data, static_cast<std::size_t>(view.bytes()));
 }
 
 std::uint64_t hash_tensor(const Tensor& tensor) {
@@ -47,7 +46,7 @@ std::uint64_t effect_log(const Tape& tape) {
   auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 0x9E3779B97F4A7C15u + 1; };
   for (const NodeRecord& node : tape.data().nodes) {
     if (node.updates == 0 && !node.op->draws && !node.op->effect) continue;
-    add(XXH3_64bits(node.op->name, std::char_traits<char>::length(node.op->name)));
+    add(hash_bytes(node.op->name));
     add(node.draw.position);
     add(node.draw.count);
     if (node.op->effect || node.results == 0) add(node.runs);

@@ -25,8 +25,8 @@ std::string describe_largest(const CategoryBytes& bytes) {
 std::string hint(const Config& config) {
   bool replays =
       config.get_string("recompute.method") != "retain" && config.get_list("recompute.segments") != Words{"none"};
-  return replays ? "take a smaller train.batch, or raise the budget"
-                 : "take recompute.method=region with recompute.segments=blocks, a smaller train.batch, or raise the "
+  return replays ? "Take a smaller train.batch, or raise the budget"
+                 : "Take recompute.method=region with recompute.segments=blocks, a smaller train.batch, or raise the "
                    "budget";
 }
 
@@ -50,9 +50,9 @@ void check_budget(const Config& config, StepPlanner& planner) {
   std::string answer = planners_answer(config, *budget, peak);
   throw config.error_at("memory.budget",
                         "too small for this run: expected at least {} bytes, the highest peak of its steps, got {} "
-                        "bytes. largest at the peak: {}. {}\n  {}",
+                        "bytes. Largest at the peak: {}. {}\n  {}",
                         peak, *budget, describe_largest(worst.at_peak), hint(config),
-                        answer.empty() ? fmt::format("the smallest feasible budget is {} bytes.", peak) : answer);
+                        answer.empty() ? fmt::format("The smallest feasible budget is {} bytes.", peak) : answer);
 }
 
 }  // namespace reprise

@@ -89,7 +89,7 @@ Plan Planner::describe(const Problem& problem, const std::string& method, const 
     if (unit != kNone)
       plan.segments.push_back(describe_segment(problem, checked.choice, unit, budget));
     else
-      plan.segments.push_back({"(no nodes)", "retain", false, 0, false, {}, 0, 0, 0, 0, ""});
+      plan.segments.push_back({kNoNodes, "retain", false, 0, false, {}, 0, 0, 0, 0, ""});
   }
   for (std::size_t c = 0; c < problem.classes().size(); ++c) {
     const std::vector<KillingWrite>& writes = problem.classes()[c];

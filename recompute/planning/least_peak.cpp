@@ -8,12 +8,6 @@
 
 namespace reprise {
 
-namespace {
-
-constexpr int kMostRounds = 64;  // each one corrects at least one row
-
-}  // namespace
-
 /// The choice in which every segment does the same, as the method's narrowest does.
 solver::Choice Planner::uniform(const Problem& problem, const PlannedMethod& method) const {
   const solver::Instance& instance = problem.instance();

@@ -24,6 +24,9 @@ struct PlanPrint {
   friend bool operator==(const PlanPrint&, const PlanPrint&) = default;
 };
 
+/// The id of a segment that has recorded no node; it is retained under every method.
+inline constexpr const char* kNoNodes = "(no nodes)";
+
 struct PlannedSegment {
   std::string id;      // "layer1.0"
   std::string option;  // "retain", "replay", "replay, 2 kept"

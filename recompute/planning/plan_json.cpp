@@ -4,6 +4,7 @@
 
 #include "recompute/json_place.h"
 #include "recompute/planning/plan_rules.h"
+#include "recompute/planning/planned_methods.h"
 
 namespace reprise {
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "recompute/planning/planned_methods.h"
 #include "recompute/planning/units.h"
 
 namespace reprise {
@@ -39,11 +40,11 @@ std::string broken_option(const Plan& plan, std::size_t index, const solver::All
 }
 
 /// Walks over the runs: each is at least two replayed neighbours of one number, of which the last ends it.
-std::string broken_run(const Plan& plan, const solver::Allowed& allowed) {
+std::string broken_run(const Plan& plan) {
   std::set<std::uint32_t> ended;
   std::uint32_t open = 0;   // number of the run under way
   std::size_t members = 0;  // of it so far
-  bool may_run = allowed.retain + allowed.whole + allowed.region > 1;
+  bool may_run = is_planned(plan.method);
   for (std::size_t s = 0; s < plan.segments.size(); ++s) {
     const PlannedSegment& segment = plan.segments[s];
     if (segment.id == kNoNodes) continue;
@@ -138,7 +139,7 @@ std::string broken_rule(const Plan& plan) {
   for (std::size_t s = 0; s < plan.segments.size(); ++s) {
     if (std::string text = broken_option(plan, s, allowed); !text.empty()) return text;
   }
-  if (std::string text = broken_run(plan, allowed); !text.empty()) return text;
+  if (std::string text = broken_run(plan); !text.empty()) return text;
   if (std::string text = broken_class(plan, allowed); !text.empty()) return text;
   if (may_preserve_by(plan.fallback, allowed)) return "";
   return fmt::format("fallback: expected what {} allows, got {}", plan.method, to_string(plan.fallback));

@@ -5,12 +5,8 @@
 #include <string>
 
 #include "recompute/planning/plan.h"
-#include "recompute/planning/planner.h"
 
 namespace reprise {
-
-/// The id of a segment that has recorded no node; it is retained under every method.
-inline constexpr const char* kNoNodes = "(no nodes)";
 
 /// The first rule that `plan` breaks: options that its method allows, runs of at least two replayed neighbours whose
 /// last one ends them, no class twice. "segments[2].run: expected ..., got ..."; empty where it keeps to all.

@@ -12,7 +12,6 @@ namespace reprise {
 namespace {
 
 constexpr int kHopefulRounds = 12;    // in which rows are only thought to hold what such a plan was seen to hold
-constexpr int kMostRounds = 64;       // each one corrects at least one row; in practice one or two are needed
 constexpr int kMostFlips = 40;        // plans that are walked in search of a faster neighbour
 constexpr double kWorthFlips = 1e-3;  // of the step's time: a smaller gap is left as it is
 constexpr std::int64_t kNoBudget = INT64_MAX / 4;
@@ -109,40 +108,50 @@ Planner::Checked Planner::check(const Problem& problem, const solver::Choice& ch
   return checked;
 }
 
-const Planner::Answer& Planner::plan(const std::string& method, std::int64_t budget) const {
+Planner::Answer Planner::plan(const std::string& method, std::int64_t budget) const {
   const PlannedMethod& asked = planned_method(method);
-  auto at = answers_.find({method, budget});
-  if (at != answers_.end()) return at->second;
-  Answer answer = search(asked, budget);
-  // A wide method starts from the best plan of each that it contains.
-  for (const PlannedMethod& other : planned_methods()) {
-    if (!answer.plan || !asked.contains(other)) continue;
-    const Answer& narrow = plan(other.name, budget);
-    if (!narrow.plan || !better(*narrow.plan, *answer.plan)) continue;
-    std::int64_t bound = std::min(answer.plan->lower_bound_ns, narrow.plan->predicted_ns);
-    std::int64_t work = answer.plan->work + narrow.plan->work;
-    answer.plan = narrow.plan;
-    answer.plan->method = method;
-    answer.plan->lower_bound_ns = bound;
-    answer.plan->proven = bound == answer.plan->predicted_ns;
-    answer.plan->work = work;
-  }
-  return answers_.emplace(std::pair(method, budget), std::move(answer)).first->second;
+  if (const std::optional<Plan>& plan = best(asked, budget)) return {plan, {}};
+  return {std::nullopt, nothing_fits(asked, budget)};
 }
 
-Planner::Answer Planner::search(const PlannedMethod& method, std::int64_t budget) const {
-  bool one_level = budget == 0 || budget >= easy_peak(method) || budget >= least_of(method, false).plan.predicted_peak;
-  if (!one_level && budget < least_of(method, true).plan.predicted_peak)
-    return {std::nullopt, nothing_fits(method, budget)};
+/// The best plan of the method and of those that it contains.
+const std::optional<Plan>& Planner::best(const PlannedMethod& method, std::int64_t budget) const {
+  auto at = plans_.find({method.name, budget});
+  if (at != plans_.end()) return at->second;
+  std::optional<Plan> best = search(method, budget);
+  for (const PlannedMethod& other : planned_methods()) {
+    if (!best || !method.contains(other)) continue;
+    // What two-level runs might make of it is below the bound already, and dear to find out.
+    if (best->proven && !fits_one_level(other, budget)) continue;
+    const std::optional<Plan>& narrow = this->best(other, budget);
+    if (!narrow || !better(*narrow, *best)) continue;
+    std::int64_t bound = std::min(best->lower_bound_ns, narrow->predicted_ns), work = best->work + narrow->work;
+    best = narrow;
+    best->method = method.name;
+    best->lower_bound_ns = bound;
+    best->proven = bound == best->predicted_ns;
+    best->work = work;
+  }
+  return plans_.emplace(std::pair(method.name, budget), std::move(best)).first->second;
+}
+
+/// Whether a plan without two-level runs keeps to the budget.
+bool Planner::fits_one_level(const PlannedMethod& method, std::int64_t budget) const {
+  return budget == 0 || budget >= easy_peak(method) || budget >= least_of(method, false).plan.predicted_peak;
+}
+
+/// The best that is found in the method's own spaces; nothing where its least peak is above the budget.
+std::optional<Plan> Planner::search(const PlannedMethod& method, std::int64_t budget) const {
+  bool one_level = fits_one_level(method, budget);
+  if (!one_level && budget < least_of(method, true).plan.predicted_peak) return std::nullopt;
   Found best;
-  if (!one_level) {
-    best.bound_ns = bound(problem_of(method), problem_of(method).measured().least, method, budget);
-  } else {
-    best = solve_in(problem_of(method), method, budget);
+  if (one_level) {
     for (const Problem* problem : problems_of(method)) {
       bool proven = best.plan && best.plan->predicted_ns <= best.bound_ns;
-      if (problem != &problem_of(method) && !proven) take(best, solve_in(*problem, method, budget));
+      if (!proven) take(best, solve_in(*problem, method, budget));
     }
+  } else {
+    best.bound_ns = bound(problem_of(method), problem_of(method).measured().least, method, budget);
   }
   double saving = best.plan ? static_cast<double>(best.plan->predicted_ns - best.bound_ns) : 0;
   if (!best.plan || saving > kWorthARun * static_cast<double>(best.plan->predicted_ns)) try_runs(method, budget, best);
@@ -154,11 +163,11 @@ Planner::Answer Planner::search(const PlannedMethod& method, std::int64_t budget
   best.plan->lower_bound_ns = std::min(best.bound_ns, best.plan->predicted_ns);
   best.plan->proven = best.plan->lower_bound_ns == best.plan->predicted_ns;
   best.plan->work = best.work;
-  return {std::move(best.plan), {}};
+  return std::move(best.plan);
 }
 
 /// Of plans the better one; of bounds the lower, since a plan may be in either space.
-void Planner::take(Found& best, Found found) const {
+void Planner::take(Found& best, Found found) {
   if (found.plan && (!best.plan || better(*found.plan, *best.plan))) best.plan = std::move(found.plan);
   best.bound_ns = std::min(best.bound_ns, found.bound_ns);
   best.work += found.work;
@@ -186,6 +195,7 @@ Planner::Found Planner::solve_in(const Problem& problem, const PlannedMethod& me
       if (gap > kWorthFlips * static_cast<double>(plan.predicted_ns)) {
         checked = flipped(problem, method, bytes, std::move(checked), cap);
         plan = describe(problem, method.name, checked, budget);
+        found.bound_ns = bound(problem, bytes.least, method, cap);  // the walks may have seen rows hold less
       }
       found.plan = std::move(plan);
       return found;

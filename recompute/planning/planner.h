@@ -43,7 +43,7 @@ class Planner {
   };
   /// `budget` in bytes; 0 is none. The answer is a plan exactly where the budget is at least the peak of least(method).
   /// Errors (user): no method of that name.
-  const Answer& plan(const std::string& method, std::int64_t budget) const;
+  Answer plan(const std::string& method, std::int64_t budget) const;
   /// The plan of least peak that was found; its budget is its own peak.
   const Plan& least(const std::string& method) const;
 
@@ -63,24 +63,27 @@ class Planner {
   };
   struct Found {
     std::optional<Plan> plan;
-    std::int64_t bound_ns = 0;  // of all plans of the method, two-level runs included where they are tried
+    std::int64_t bound_ns = INT64_MAX;  // of all plans of the method, two-level runs included where they are tried
     std::int64_t work = 0;
   };
   using Runs = std::vector<RunOfSegments>;
+  static constexpr int kMostRounds = 64;  // of a search: each corrects at least one row; one or two are usual
 
   Checked check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const;
   Plan describe(const Problem& problem, const std::string& method, const Checked& checked, std::int64_t budget) const;
 
-  Answer search(const PlannedMethod& method, std::int64_t budget) const;
+  const std::optional<Plan>& best(const PlannedMethod& method, std::int64_t budget) const;
+  std::optional<Plan> search(const PlannedMethod& method, std::int64_t budget) const;
   Found solve_in(const Problem& problem, const PlannedMethod& method, std::int64_t budget) const;
   Checked flipped(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes, Checked best,
                   std::int64_t budget) const;
-  void take(Found& best, Found found) const;
+  static void take(Found& best, Found found);
   void try_runs(const PlannedMethod& method, std::int64_t budget, Found& best) const;
   std::int64_t bound(const Problem& problem, const OwnBytes& own, const PlannedMethod& method, std::int64_t cap) const;
 
   solver::Choice uniform(const Problem& problem, const PlannedMethod& method) const;
   std::int64_t easy_peak(const PlannedMethod& method) const;
+  bool fits_one_level(const PlannedMethod& method, std::int64_t budget) const;
   const Least& least_of(const PlannedMethod& method, bool runs) const;
   Least least_in(const Problem& problem, const PlannedMethod& method) const;
   Least least_with_runs(const PlannedMethod& method) const;
@@ -100,7 +103,7 @@ class Planner {
   std::optional<Problem> with_kept_;
   std::vector<std::int64_t> restore_ns_;  // per unit
   // What was asked before is not worked out again; none of it changes a later answer.
-  mutable std::map<std::pair<std::string, std::int64_t>, Answer> answers_;
+  mutable std::map<std::pair<std::string, std::int64_t>, std::optional<Plan>> plans_;
   mutable std::map<std::pair<std::string, bool>, Least> leasts_;
   mutable std::map<std::pair<bool, std::vector<std::uint32_t>>, Problem> with_runs_;
 };

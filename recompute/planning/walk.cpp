@@ -155,9 +155,9 @@ Schedule Walker::schedule(const Assignment& assignment) {
 }
 
 /// All that an assignment says, as words.
-std::vector<std::uint64_t> Walker::key_of(const Assignment& assignment) {
-  std::vector<std::uint64_t> key{static_cast<std::uint64_t>(assignment.fallback.values),
-                                 static_cast<std::uint64_t>(assignment.fallback.state), assignment.segments.size()};
+Walker::Key Walker::key_of(const Assignment& assignment) {
+  Key key{static_cast<std::uint64_t>(assignment.fallback.values), static_cast<std::uint64_t>(assignment.fallback.state),
+          assignment.segments.size()};
   for (const SegmentOption& option : assignment.segments) {
     key.insert(key.end(), {static_cast<std::uint64_t>(option.values), static_cast<std::uint64_t>(option.state),
                            option.run, option.run_ends});
@@ -167,39 +167,33 @@ std::vector<std::uint64_t> Walker::key_of(const Assignment& assignment) {
   return key;
 }
 
-void Walker::add_state(const Assignment& assignment, std::size_t state, Walk& walk) {
-  states_.begin(state);
-  Walk other = walk_once(assignment);
-  states_.begin(0);
-  walk.peak = std::max(walk.peak, other.peak);
-  for (std::size_t row = 0; row < walk.row_peaks.size(); ++row)
-    walk.row_peaks[row] = std::max(walk.row_peaks[row], other.row_peaks[row]);
-}
-
 const Walk& Walker::walk(const Assignment& assignment) {
-  auto at = walks_.find(key_of(assignment));
-  if (at != walks_.end()) return at->second.walk;
-  Walk walk = walk_once(assignment);
-  for (std::size_t state : high_states_) add_state(assignment, state, walk);
-  return walks_.emplace(key_of(assignment), Known{std::move(walk), states_.count == 1}).first->second.walk;
+  Key key = key_of(assignment);
+  auto at = walks_.find(key);
+  if (at == walks_.end()) at = walks_.emplace(std::move(key), walk_once(assignment)).first;
+  return at->second;
 }
 
 const Walk& Walker::walk_all(const Assignment& assignment) {
-  walk(assignment);
-  Known& known = walks_.find(key_of(assignment))->second;
-  if (known.all_states) return known.walk;
-  known.all_states = true;
-  Walk& walk = known.walk;
+  if (states_.count == 1) return walk(assignment);
+  Key key = key_of(assignment);
+  auto at = walks_of_all_.find(key);
+  if (at != walks_of_all_.end()) return at->second;
+  Walk walk = this->walk(assignment);
+  std::size_t highest = 0;
   for (std::size_t state = 1; state < states_.count; ++state) {
-    if (std::find(high_states_.begin(), high_states_.end(), state) != high_states_.end()) continue;
     states_.begin(state);
     std::int64_t peak = schedule(assignment).peak.total_peak;
-    states_.begin(0);
-    if (peak <= walk.peak) continue;
-    high_states_.push_back(state);
-    add_state(assignment, state, walk);
+    if (peak > walk.peak) walk.peak = peak, highest = state;
   }
-  return walk;
+  if (highest > 0) {
+    states_.begin(highest);
+    Walk other = walk_once(assignment);
+    for (std::size_t row = 0; row < walk.row_peaks.size(); ++row)
+      walk.row_peaks[row] = std::max(walk.row_peaks[row], other.row_peaks[row]);
+  }
+  states_.begin(0);
+  return walks_of_all_.emplace(std::move(key), std::move(walk)).first->second;
 }
 
 Walk Walker::walk_once(const Assignment& assignment) {

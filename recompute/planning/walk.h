@@ -59,9 +59,10 @@ class Walker {
   Walker(const Walker&) = delete;
   Walker& operator=(const Walker&) = delete;
 
-  /// In the first host state, and in those that have once held more than it; the row peaks are the highest of them.
+  /// In the first host state.
   const Walk& walk(const Assignment& assignment);
-  /// The same, and the peak of all host states.
+  /// In all host states: the peak is the highest of them, and row peaks are at least those of the first and of the
+  /// highest.
   const Walk& walk_all(const Assignment& assignment);
   /// Only the schedule: what the step will do under `assignment`, with its peak.
   Schedule schedule(const Assignment& assignment);
@@ -71,20 +72,15 @@ class Walker {
   std::int64_t base() const { return base_; }
 
  private:
-  struct Known {
-    Walk walk;
-    bool all_states = false;
-  };
+  using Key = std::vector<std::uint64_t>;
 
-  static std::vector<std::uint64_t> key_of(const Assignment& assignment);
+  static Key key_of(const Assignment& assignment);
   Walk walk_once(const Assignment& assignment);
-  void add_state(const Assignment& assignment, std::size_t state, Walk& walk);
 
   Tape& tape_;
   std::function<Value()> forward_;
   HostStates states_;
-  std::vector<std::size_t> high_states_;               // besides the first
-  std::map<std::vector<std::uint64_t>, Known> walks_;  // those made so far
+  std::map<Key, Walk> walks_, walks_of_all_;  // made so far
   AssignmentPolicy policy_;
   std::int64_t base_ = 0;
 };

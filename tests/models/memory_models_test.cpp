@@ -166,7 +166,7 @@ TEST(MemoryModels, ABudgetThatOnlyTheFirstStepFitsIsRefusedBeforeAnythingRuns) {
     return text;
   };
   std::string text = refusal("region", worst - 1);
-  EXPECT_TRUE(contains(text, fmt::format("the smallest feasible budget is {} bytes", worst))) << text;
+  EXPECT_TRUE(contains(text, fmt::format("smallest feasible budget is {} bytes", worst))) << text;
   EXPECT_TRUE(contains(text, "The step that binds: ")) << text;
   text = refusal("whole", worst);
   EXPECT_TRUE(contains(text, "It would fit with region allowed")) << text;

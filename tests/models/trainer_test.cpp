@@ -147,9 +147,9 @@ TEST(Trainer, ABudgetTooSmallForTheFirstStepIsNamedBeforeAFolderIsMade) {
       EXPECT_TRUE(contains(
           text, fmt::format("expected at least {} bytes, the highest peak of its steps, got {} bytes", peak, less)))
           << text;
-      EXPECT_TRUE(contains(text, fmt::format("the smallest feasible budget is {} bytes", peak))) << text;
+      EXPECT_TRUE(contains(text, fmt::format("smallest feasible budget is {} bytes", peak))) << text;
       EXPECT_TRUE(contains(text, "The step that binds: ") && contains(text, "Live there: ")) << text;
-      EXPECT_TRUE(contains(text, "largest at the peak: ") && contains(text, "activations ")) << text;
+      EXPECT_TRUE(contains(text, "Largest at the peak: ") && contains(text, "activations ")) << text;
       EXPECT_TRUE(contains(text, "smaller train.batch")) << text;
       EXPECT_EQ(contains(text, "recompute.method="), variant.empty() || variant[0] == "model.losses=2") << text;
       EXPECT_FALSE(fs::exists(folder / "run")) << text;

@@ -103,7 +103,7 @@ TEST_F(BadInput, ABudgetTooSmallIsNamedInBytes) {
   for (const char* budget : {"1KiB", "2MiB"}) {
     expect_train_mistake(std::string("memory.budget=") + budget,
                          {"memory.budget=", ":15: ", "expected at least ",
-                          "largest at the peak: ", budget[0] == '1' ? "got 1024 bytes" : "got 2097152 bytes"});
+                          "Largest at the peak: ", budget[0] == '1' ? "got 1024 bytes" : "got 2097152 bytes"});
   }
 }
 

@@ -182,7 +182,7 @@ TEST(Planner, NoWalkedPlanThatFitsIsFasterThanTheOneChosenOrItsBound) {
       for (std::size_t i = 0; i < plans.size(); ++i) {
         best = std::min(best, plans[i].second);
         if (i + 1 < plans.size() && plans[i + 1].first == plans[i].first) continue;
-        const Planner::Answer& answer = planner.plan(name, plans[i].first);
+        Planner::Answer answer = planner.plan(name, plans[i].first);
         ASSERT_TRUE(answer.plan) << name << ": " << answer.none.message;
         EXPECT_EQ(answer.plan->predicted_ns, best) << name << " at " << plans[i].first;
         EXPECT_LE(answer.plan->lower_bound_ns, best) << name << " at " << plans[i].first;
@@ -206,11 +206,11 @@ TEST(Planner, FeasibilityAndTimeAreMonotoneInTheBudgetAndTheMethod) {
   std::map<std::string, std::int64_t> before;
   for (std::int64_t budget : budgets) {
     for (const PlannedMethod& wide : planned_methods()) {
-      const Planner::Answer& answer = planner.plan(wide.name, budget);
+      Planner::Answer answer = planner.plan(wide.name, budget);
       EXPECT_EQ(answer.plan.has_value(), budget >= planner.least(wide.name).predicted_peak)
           << wide.name << " " << budget;
       for (const PlannedMethod& narrow : planned_methods()) {
-        const Planner::Answer& other = planner.plan(narrow.name, budget);
+        Planner::Answer other = planner.plan(narrow.name, budget);
         if (!wide.contains(narrow) || !other.plan) continue;
         ASSERT_TRUE(answer.plan) << wide.name << " " << budget;
         EXPECT_LE(answer.plan->predicted_ns, other.plan->predicted_ns)
