@@ -378,29 +378,5 @@ TEST(Context, AKeyOfTheProgramsOwnIsCheckedToo) {
   EXPECT_NO_THROW(program.lab.tape->backward(program.y));
 }
 
-// ---- the error text of a foreign write
-
-TEST(ReplayError, AForeignWriteIsNamedInFull) {
-  Lab lab(Method::region);
-  Tape& t = *lab.tape;
-  LeafRef x = lab.leaf({2}, {0.4, 0.7});
-  Tensor state = lab.state({2}, {2.0, 3.0});
-  state.storage().set_name("scale");
-  add_into(t, state, 1.0);
-  Value y = segment(t, "S", [&] { return sin(t, mul(t, x, state)); });
-  *state.view().as<double>() = 9.0;  // no door
-  try {
-    t.backward(y);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::replay);
-    for (const char* part : {"[mul]", "operand b", "segment 'S'", "scale, bytes [0, 16)",
-                             "as at version 2 (last written by add_into at node 0)", "the storage is at version 2",
-                             "host_write()", "while replaying segment 0 (S)"}) {
-      EXPECT_PRED2(contains, error.what(), std::string(part));
-    }
-  }
-}
-
 }  // namespace
 }  // namespace reprise

@@ -394,20 +394,5 @@ TEST(Chart, ListsOfOneLengthAreAskedFor) {
   EXPECT_THROW(to_svg(chart_of(panel)), Error);
 }
 
-TEST(Chart, ColoursReadInGreyToo) {
-  auto grey = [](const std::string& colour) {
-    auto part = [&](std::size_t at) { return std::stoi(colour.substr(at, 2), nullptr, 16); };
-    return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
-  };
-  for (int i = 1; i <= 20; ++i) EXPECT_GT(grey(heat_colour(i / 20.0)), grey(heat_colour((i - 1) / 20.0)));
-  for (int a = 0; a < 16; ++a) {
-    for (int b = 0; b < a; ++b) {
-      LineStyle first = line_style(a), second = line_style(b);
-      EXPECT_TRUE(std::string(first.dash) != second.dash || std::string(first.colour) != second.colour);
-      EXPECT_TRUE(a >= 8 || (std::string(first.dash) != second.dash && first.shape != second.shape));
-    }
-  }
-}
-
 }  // namespace
 }  // namespace reprise::chart
