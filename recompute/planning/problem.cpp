@@ -207,7 +207,8 @@ void Problem::add_values() {
       }
     }
   }
-  for (auto& [root, object] : objects) {
+  for (auto& entry : objects) {
+    solver::Object& object = entry.second;
     std::uint32_t first = static_cast<std::uint32_t>(object.uses.front().segment);
     bool alone = std::all_of(object.uses.begin(), object.uses.end(),
                              [&](const solver::Use& use) { return use.segment == object.uses.front().segment; });
@@ -218,7 +219,7 @@ void Problem::add_values() {
                                  [&](const solver::Use& use) { return use.row >= object.birth; });
     if (!somewhere) continue;
     objects_.objects.push_back(std::move(object));
-    makers_.push_back(makers[root]);
+    makers_.push_back(makers[entry.first]);
   }
 }
 

@@ -31,7 +31,10 @@ TEST(Trainer, MethodsGiveTheSameBytesAndTheControlDoesNot) {
     EXPECT_EQ(retain["hash"], region["hash"]);
     EXPECT_NE(retain["hash"], unchecked["hash"]) << "a queue that is overwritten before its backward must show";
     EXPECT_EQ(deterministic_lines(folder / "retain"), deterministic_lines(folder / "region"));
-    EXPECT_LT(whole["memory"]["peak_bytes"], retain["memory"]["peak_bytes"]);
+    auto kept = [](const Json& summary) {
+      return summary["memory"]["peak_by_category"]["activations"].get<std::int64_t>();
+    };
+    EXPECT_LT(kept(whole), kept(retain));  // of the whole peak, the workspace of portable kernels is the larger part
     EXPECT_EQ(whole["plan"]["method"], "whole");
   }
 }
@@ -182,12 +185,12 @@ TEST(Trainer, MistakesLeaveNoFolderBehind) {
       {{"train.nesterov=true", "train.momentum=0"}, "train.nesterov"},
   };
   TempFolder folder;
-  for (const auto& [overrides, expected] : mistakes) {
+  for (const auto& mistake : mistakes) {
     ErrorKind kind = ErrorKind::internal;
-    std::string text = error_of([&] { run_tiny(kTinyQueue, folder / "run", overrides); }, &kind);
-    EXPECT_TRUE(contains(text, expected)) << overrides[0] << ": " << text;
+    std::string text = error_of([&] { run_tiny(kTinyQueue, folder / "run", mistake.first); }, &kind);
+    EXPECT_TRUE(contains(text, mistake.second)) << mistake.first[0] << ": " << text;
     EXPECT_EQ(exit_code(kind), 2) << text;
-    EXPECT_FALSE(fs::exists(folder / "run")) << overrides[0];
+    EXPECT_FALSE(fs::exists(folder / "run")) << mistake.first[0];
   }
 }
 
