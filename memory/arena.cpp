@@ -19,7 +19,6 @@ constexpr std::int64_t kStep = 2 << 20;  // a huge page
 constexpr std::int64_t kLeastRange = 16 << 20;
 constexpr std::int64_t kMostRange = std::int64_t{1} << 44;
 constexpr std::int64_t kSmallShare = 16;  // the range for small blocks is this part of the range for large ones
-constexpr std::size_t kNamedBlocks = 8;   // live blocks listed in an error
 
 std::int64_t round_up_step(std::int64_t bytes) { return (bytes + kStep - 1) / kStep * kStep; }
 

@@ -7,7 +7,6 @@
 namespace reprise {
 
 namespace {
-constexpr std::size_t kNamedBlocks = 8;  // live blocks listed in an error
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
 }  // namespace
 

@@ -36,6 +36,8 @@ struct MeterEvent {
   std::int64_t live = 0;  // total after the change
 };
 
+inline constexpr std::size_t kNamedBlocks = 8;  // live blocks listed in an error
+
 /// A live block, for error texts. `name` and `op` (what ran when it was made) may be null.
 struct LiveBlock {
   std::int64_t bytes = 0;

@@ -11,14 +11,8 @@ constexpr std::size_t kMostLines = 600, kUsualLines = 400;
 constexpr double kUsualShare = 0.9;
 constexpr std::size_t kFunctionLines = 60, kKernelLines = 90;
 
-std::vector<source_tree::SourceFile> all_files() {
-  std::vector<std::string> directories = source_tree::rooms();
-  directories.push_back("tests");
-  return source_tree::sources(directories);
-}
-
 TEST(HouseSizes, NoFileIsLongAndMostAreShort) {
-  auto files = all_files();
+  auto files = source_tree::all_files();
   ASSERT_FALSE(files.empty());
   std::size_t usual = 0;
   std::string longest;
@@ -35,7 +29,7 @@ TEST(HouseSizes, NoFileIsLongAndMostAreShort) {
 }
 
 TEST(HouseSizes, NoFunctionIsLong) {
-  for (const auto& file : all_files()) {
+  for (const auto& file : source_tree::all_files()) {
     bool kernels = file.room == "ops" || file.path.ends_with(".cu") || file.path.ends_with(".cuh");
     source_tree::Scopes scopes = source_tree::scopes_of(file.lines);
     EXPECT_TRUE(scopes.balanced) << file.path << ": braces could not be counted";

@@ -50,4 +50,11 @@ inline std::vector<SourceFile> sources(const std::vector<std::string>& directori
   return result;
 }
 
+/// The rooms' files and those of the tests.
+inline std::vector<SourceFile> all_files() {
+  std::vector<std::string> directories = rooms();
+  directories.push_back("tests");
+  return sources(directories);
+}
+
 }  // namespace reprise::source_tree

@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t kColumns = 120;
 
-std::vector<source_tree::SourceFile> all_files() {
-  std::vector<std::string> directories = source_tree::rooms();
-  directories.push_back("tests");
-  return source_tree::sources(directories);
-}
-
 /// Characters, not bytes: bytes that go on with a character of UTF-8 are not counted.
 std::size_t columns(const std::string& line) {
   return static_cast<std::size_t>(
@@ -27,7 +21,7 @@ std::size_t columns(const std::string& line) {
 }
 
 TEST(HouseStyle, HeadersOpenWithTwoToEightLinesOfComment) {
-  for (const auto& file : all_files()) {
+  for (const auto& file : source_tree::all_files()) {
     if (!file.path.ends_with(".h") && !file.path.ends_with(".cuh")) continue;
     std::size_t comment = 0;
     while (comment < file.lines.size() && file.lines[comment].starts_with("//")) ++comment;
@@ -64,7 +58,7 @@ TEST(HouseStyle, TheCheckSeesClassesWhereTheyAre) {
 
 // A text is left whole, so that it can be searched for.
 TEST(HouseStyle, LinesFitUnlessTheyAreATextAlone) {
-  for (const auto& file : all_files()) {
+  for (const auto& file : source_tree::all_files()) {
     const source_tree::CodeOnly code(file.lines);
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       const std::string& line = file.lines[i];

@@ -14,9 +14,9 @@ namespace {
 
 using namespace testing;
 
-/// Bytes that hardly compress, like pixels.
-Bytes noise(std::size_t size) {
-  Bytes bytes(size);
+/// FileBytes that hardly compress, like pixels.
+FileBytes noise(std::size_t size) {
+  FileBytes bytes(size);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(philox_word(7, 1, i) >> 24);
   return bytes;
 }
@@ -25,13 +25,13 @@ std::int64_t everything(const std::string&, std::int64_t size) { return size; }
 
 TEST(ReadBytes, GivesTheSameBytesPlainAndCompressed) {
   TempFolder folder;
-  const Bytes bytes = noise(300'000);
+  const FileBytes bytes = noise(300'000);
   make_compressed(folder / "a", Filter::none, bytes);
   make_compressed(folder / "a.gz", Filter::gzip, bytes);
   make_compressed(folder / "a.xz", Filter::xz, bytes);
   for (const char* name : {"a", "a.gz", "a.xz"}) {
     EXPECT_EQ(read_bytes(folder / name, 300'000), bytes) << name;
-    EXPECT_EQ(read_bytes(folder / name, 300'000, 1000), Bytes(bytes.begin(), bytes.begin() + 1000)) << name;
+    EXPECT_EQ(read_bytes(folder / name, 300'000, 1000), FileBytes(bytes.begin(), bytes.begin() + 1000)) << name;
     expect_error(ErrorKind::user, {"at most 299999", name}, [&] { read_bytes(folder / name, 299'999); });
   }
 }
@@ -61,18 +61,18 @@ TEST(ReadBytes, RefusesANameThatPromisesACompressionTheBytesDoNotHave) {
 
 TEST(ReadBytes, NoticesACutAndEveryFlippedByte) {
   TempFolder folder;
-  const Bytes bytes = noise(5000);
+  const FileBytes bytes = noise(5000);
   for (const Filter filter : {Filter::gzip, Filter::xz}) {
     const std::string name = filter == Filter::gzip ? "a.gz" : "a.xz";
     make_compressed(folder / name, filter, bytes);
-    const Bytes good = file_bytes(folder / name);
+    const FileBytes good = file_bytes(folder / name);
     for (const std::size_t keep : {good.size() - 1, good.size() / 2, std::size_t{30}}) {
-      write_bytes(folder / name, Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(keep)));
+      write_bytes(folder / name, FileBytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(keep)));
       expect_error(ErrorKind::user, {name}, [&] { read_bytes(folder / name, 1 << 20); });
     }
     // From byte 40 on all bytes of both formats are content or checksums; the steps keep the test short.
     for (std::size_t at = 40; at < good.size(); at += 97) {
-      Bytes bad = good;
+      FileBytes bad = good;
       bad[at] ^= 0x10;
       write_bytes(folder / name, bad);
       expect_error(ErrorKind::user, {name}, [&] { read_bytes(folder / name, 1 << 20); });
@@ -82,14 +82,14 @@ TEST(ReadBytes, NoticesACutAndEveryFlippedByte) {
 
 TEST(ReadBytes, ASmallFileThatUnpacksToVeryMuchIsRefused) {
   TempFolder folder;
-  make_compressed(folder / "bomb.gz", Filter::gzip, Bytes(20'000'000, 0));
+  make_compressed(folder / "bomb.gz", Filter::gzip, FileBytes(20'000'000, 0));
   EXPECT_LT(std::filesystem::file_size(folder / "bomb.gz"), 100'000u);
   expect_error(ErrorKind::user, {"at most 1000000"}, [&] { read_bytes(folder / "bomb.gz", 1'000'000); });
 }
 
 TEST(ReadArchive, ChoosesMembersAndListsAll) {
   TempFolder folder;
-  const Bytes bytes = noise(100'000);
+  const FileBytes bytes = noise(100'000);
   for (const Filter filter : {Filter::none, Filter::gzip, Filter::xz}) {
     make_tar(folder / "a.tar", filter, {{"x/one", bytes}, {"two", {1, 2, 3}}, {"empty", {}}});
     const ArchiveContent content =
@@ -99,8 +99,8 @@ TEST(ReadArchive, ChoosesMembersAndListsAll) {
     EXPECT_EQ(content.names, (std::vector<std::string>{"x/one", "two", "empty"}));
     ASSERT_EQ(content.members.size(), 2u);
     EXPECT_EQ(content.members[0].size, 100'000);
-    EXPECT_EQ(content.members[0].bytes, Bytes(bytes.begin(), bytes.begin() + 10));
-    EXPECT_EQ(content.members[1].bytes, (Bytes{1, 2, 3}));
+    EXPECT_EQ(content.members[0].bytes, FileBytes(bytes.begin(), bytes.begin() + 10));
+    EXPECT_EQ(content.members[1].bytes, (FileBytes{1, 2, 3}));
   }
 }
 
@@ -111,7 +111,7 @@ TEST(ReadArchive, LinksAndPathsThatPointOutsideTouchNothing) {
            {{"train.bin", {}, (folder / "secret").string()}, {"../secret", {1}}, {(folder / "secret").string(), {2}}});
   const ArchiveContent content = read_archive(folder / "a.tar", 1 << 20, everything);
   ASSERT_EQ(content.members.size(), 2u);  // the link is left out, the others are bytes in memory
-  EXPECT_EQ(content.members[0].bytes, Bytes{1});
+  EXPECT_EQ(content.members[0].bytes, FileBytes{1});
   EXPECT_EQ(file_text(folder / "secret"), "before");
   EXPECT_EQ(folder.names().size(), 2u);
 }
@@ -127,7 +127,7 @@ TEST(ReadArchive, AMemberWithHolesIsRefused) {
   archive_entry_set_size(entry, std::int64_t{1} << 31);
   archive_entry_sparse_add_entry(entry, 0, 512);
   archive_write_header(a, entry);
-  const Bytes bytes(512, 1);
+  const FileBytes bytes(512, 1);
   archive_write_data(a, bytes.data(), bytes.size());
   archive_entry_free(entry);
   archive_write_close(a);
@@ -153,16 +153,16 @@ TEST(ReadArchive, RefusesWhatIsNoTarArchive) {
 TEST(ReadArchive, NoticesACutWhereverItIs) {
   TempFolder folder;
   make_tar(folder / "a.tar.gz", Filter::gzip, {{"one", noise(50'000)}, {"two", noise(50'000)}});
-  const Bytes good = file_bytes(folder / "a.tar.gz");
+  const FileBytes good = file_bytes(folder / "a.tar.gz");
   for (const std::size_t keep : {good.size() - 4, good.size() * 3 / 4, good.size() / 4, std::size_t{100}}) {
-    write_bytes(folder / "a.tar.gz", Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(keep)));
+    write_bytes(folder / "a.tar.gz", FileBytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(keep)));
     expect_error(ErrorKind::user, {"a.tar.gz"}, [&] { read_archive(folder / "a.tar.gz", 1 << 20, everything); });
   }
 }
 
 TEST(ReadArchive, HasALimitOnWhatIsUnpacked) {
   TempFolder folder;
-  make_tar(folder / "a.tar.gz", Filter::gzip, {{"one", Bytes(5'000'000, 0)}});
+  make_tar(folder / "a.tar.gz", Filter::gzip, {{"one", FileBytes(5'000'000, 0)}});
   expect_error(ErrorKind::user, {"at most 1000000"}, [&] {
     read_archive(folder / "a.tar.gz", 1'000'000, [](const std::string&, std::int64_t) { return std::int64_t{0}; });
   });

@@ -36,7 +36,7 @@ void expect_same(const Dataset& read, const Dataset& written) {
   EXPECT_EQ(read.coarse_names, written.coarse_names);
 }
 
-Bytes text_bytes(const std::string& text) { return Bytes(text.begin(), text.end()); }
+FileBytes text_bytes(const std::string& text) { return FileBytes(text.begin(), text.end()); }
 
 std::vector<TestMember> official_members(const Dataset& set) {
   return {{"cifar-100-binary/fine_label_names.txt", text_bytes(name_lines(set.fine_names))},
@@ -80,7 +80,7 @@ TEST(Cifar100, ReadsCompressedFilesInAFolder) {
 TEST(Cifar100, ALimitKeepsTheFirstTrainingImages) {
   TempFolder folder;
   const Dataset set = small_set();
-  const Bytes first(set.train.records.begin(), set.train.records.begin() + 7 * kRecordBytes);
+  const FileBytes first(set.train.records.begin(), set.train.records.begin() + 7 * kRecordBytes);
   write_cifar100(set, folder / "plain");
   make_tar(folder / "a.tar.gz", Filter::gzip, official_members(set));
   std::filesystem::create_directory(folder / "xz");
@@ -134,7 +134,7 @@ TEST(Cifar100, ACutFileSaysTheBytesExpectedAndFound) {
   TempFolder folder;
   const Dataset set = small_set();
   write_cifar100(set, folder.path());
-  Bytes cut = set.train.records;
+  FileBytes cut = set.train.records;
   cut.resize(30 * 3074 - 100);
   write_bytes(folder / "train.bin", cut);
   const std::initializer_list<std::string> words = {"train.bin", "92120", "92220", "89146"};
@@ -186,7 +186,7 @@ TEST(Cifar100, ALabelOutOfRangeIsNamedWithItsPlace) {
 TEST(Cifar100, CorruptCompressionIsNoticed) {
   TempFolder folder;
   make_tar(folder / "a.tar.gz", Filter::gzip, official_members(small_set()));
-  Bytes bytes = file_bytes(folder / "a.tar.gz");
+  FileBytes bytes = file_bytes(folder / "a.tar.gz");
   bytes[bytes.size() / 2] ^= 0x20;
   write_bytes(folder / "a.tar.gz", bytes);
   expect_error(ErrorKind::user, {"a.tar.gz"}, [&] { read_cifar100(folder / "a.tar.gz"); });
@@ -200,7 +200,7 @@ TEST(Cifar100, AWrongNumberOfLabelNamesIsRefused) {
                [&] { read_cifar100(folder.path()); });
 }
 
-std::string sha256(const Bytes& bytes, const std::filesystem::path& result) {
+std::string sha256(const FileBytes& bytes, const std::filesystem::path& result) {
   FILE* pipe = ::popen(("sha256sum > " + result.string()).c_str(), "w");
   std::fwrite(bytes.data(), 1, bytes.size(), pipe);
   ::pclose(pipe);

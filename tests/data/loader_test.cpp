@@ -41,7 +41,7 @@ class CountingAllocator final : public Allocator {
   std::int64_t live = 0;
 };
 
-const ImageSet& images() {
+const ImageSet& few_images() {
   static const Dataset set = [] {
     SyntheticOptions options;
     options.train = 100;
@@ -84,7 +84,7 @@ Seen look(const Batch& batch) {
 
 std::vector<Seen> run(const LoaderOptions& options, int count, LoaderPosition from = {}) {
   CountingAllocator allocator;
-  Loader loader(images(), options, allocator);
+  Loader loader(few_images(), options, allocator);
   if (!(from == LoaderPosition{})) loader.seek(from);
   std::vector<Seen> all;
   for (int i = 0; i < count; ++i) all.push_back(look(loader.next()));
@@ -175,8 +175,8 @@ TEST(Loader, LabelsAndPixelsBelongToTheirIndices) {
       EXPECT_TRUE(batch.views[1].empty());
       for (std::size_t i = 0; i < batch.indices.size(); ++i) {
         const std::int32_t index = batch.indices[i];
-        EXPECT_EQ(batch.labels[i], labels == Labels::fine ? images().fine(index) : images().coarse(index));
-        to_float(images().planes(index), want.data());
+        EXPECT_EQ(batch.labels[i], labels == Labels::fine ? few_images().fine(index) : few_images().coarse(index));
+        to_float(few_images().planes(index), want.data());
         EXPECT_TRUE(std::equal(want.begin(), want.end(),
                                batch.views[0].begin() + static_cast<std::ptrdiff_t>(i) * kImageFloats));
       }
@@ -190,7 +190,7 @@ TEST(Loader, EvaluationGoesInOrderAndKeepsTheLastSmallerBatch) {
   options.shuffle = options.drop_last = false;
   options.augment = AugmentOptions::evaluation();
   CountingAllocator allocator;
-  Loader loader(images(), options, allocator);
+  Loader loader(few_images(), options, allocator);
   EXPECT_EQ(loader.batches_per_epoch(), 4);
   std::int32_t expected = 0;
   for (const std::int64_t size : {32, 32, 32, 4}) {
@@ -207,7 +207,7 @@ TEST(Loader, AfterASeekExactlyTheSameBatchesCome) {
   const std::vector<Seen> all = run(contrastive(0), 20);
   for (const int prefetch : {0, 2}) {
     CountingAllocator allocator;
-    Loader loader(images(), contrastive(prefetch), allocator);
+    Loader loader(few_images(), contrastive(prefetch), allocator);
     for (int i = 0; i < 4; ++i) loader.next();
     EXPECT_EQ(loader.position(), (LoaderPosition{0, 4}));
     for (const int at : {9, 0, 13, 4, 4}) {
@@ -235,7 +235,7 @@ TEST(Loader, ALimitTakesTheFirstImages) {
 TEST(Loader, AllocatesBeforeTheFirstBatchOnly) {
   CountingAllocator allocator;
   {
-    Loader loader(images(), contrastive(2), allocator);
+    Loader loader(few_images(), contrastive(2), allocator);
     EXPECT_EQ(allocator.calls, 3 * 3);  // three slots of two views and labels
     const int before = allocator.calls;
     for (int i = 0; i < 10; ++i) loader.next();
@@ -249,7 +249,7 @@ TEST(Loader, TheHeldBatchStaysAsItIsWhileOthersAreMade) {
   LoaderOptions options = contrastive(2);
   options.on_prepare = [&](std::int64_t, std::int64_t) { ++prepared; };
   CountingAllocator allocator;
-  Loader loader(images(), options, allocator);
+  Loader loader(few_images(), options, allocator);
   const Batch& batch = loader.next();
   const Seen before = look(batch);
   for (int waited = 0; prepared < 3 && waited < 5000; ++waited)
@@ -262,7 +262,7 @@ TEST(Loader, TheHeldBatchStaysAsItIsWhileOthersAreMade) {
 
 TEST(Loader, TakingABatchBackAnnouncesTheWriteBeforeItHappens) {
   CountingAllocator allocator;
-  Loader loader(images(), contrastive(0), allocator);
+  Loader loader(few_images(), contrastive(0), allocator);
   Tensor view = loader.next().views[0];
   const Clock before = view.storage().clock();
   loader.next();
@@ -276,7 +276,7 @@ TEST(Loader, AnExceptionOfTheThreadIsThrownByNextInItsTurn) {
       if (epoch == 0 && step == 2) throw std::runtime_error("no more");
     };
     CountingAllocator allocator;
-    Loader loader(images(), options, allocator);
+    Loader loader(few_images(), options, allocator);
     EXPECT_EQ(loader.next().position.step, 0);
     EXPECT_EQ(loader.next().position.step, 1);
     EXPECT_THROW(loader.next(), std::runtime_error);
@@ -290,7 +290,7 @@ TEST(Loader, AnExceptionOfTheThreadIsThrownByNextInItsTurn) {
 TEST(Loader, CanBeDestroyedAtAnyMoment) {
   for (int taken = 0; taken < 12; ++taken) {
     CountingAllocator allocator;
-    Loader loader(images(), contrastive(taken % 4), allocator);
+    Loader loader(few_images(), contrastive(taken % 4), allocator);
     for (int i = 0; i < taken; ++i) loader.next();
   }
 }
@@ -301,7 +301,7 @@ TEST(Loader, RefusesOptionsThatCannotWork) {
                                   const std::function<void(LoaderOptions&)>& change) {
     LoaderOptions options = contrastive(0);
     change(options);
-    expect_error(ErrorKind::user, words, [&] { Loader loader(images(), options, allocator); });
+    expect_error(ErrorKind::user, words, [&] { Loader loader(few_images(), options, allocator); });
   };
   expect_refused({"128", "100"}, [](auto& o) { o.batch = 128; });
   expect_refused({"batch", "got 0"}, [](auto& o) { o.batch = 0; });

@@ -16,7 +16,7 @@ namespace reprise::testing {
 
 struct TestMember {
   std::string name;
-  Bytes bytes;
+  FileBytes bytes;
   std::string symlink_to = {};  // makes it a link
 };
 
@@ -51,7 +51,7 @@ inline void make_tar(const std::filesystem::path& path, Filter filter, const std
   write_members(a, path, members);
 }
 
-inline void make_compressed(const std::filesystem::path& path, Filter filter, const Bytes& bytes) {
+inline void make_compressed(const std::filesystem::path& path, Filter filter, const FileBytes& bytes) {
   ::archive* a = archive_write_new();
   add_filter(a, filter);
   archive_write_set_format_raw(a);

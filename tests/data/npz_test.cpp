@@ -49,7 +49,7 @@ TEST(Npz, AnErrorOfTheSourceComesThroughAndKeepsTheOldFile) {
   EXPECT_THROW(write_npz(folder / "a.npz",
                          {{"a", DType::f32, {2}, []() -> const void* { throw std::runtime_error("gone"); }}}, false),
                std::runtime_error);
-  Bytes bytes = file_bytes(folder / "a.npz");
+  FileBytes bytes = file_bytes(folder / "a.npz");
   EXPECT_EQ(std::string(bytes.begin(), bytes.end()), "old");
 }
 

@@ -18,8 +18,8 @@ namespace {
 
 using namespace testing;
 
-Bytes with_header(const std::string& header, std::size_t data_bytes) {
-  Bytes bytes(8 + header.size() + data_bytes, 0);
+FileBytes with_header(const std::string& header, std::size_t data_bytes) {
+  FileBytes bytes(8 + header.size() + data_bytes, 0);
   const std::uint64_t length = header.size();
   std::memcpy(bytes.data(), &length, 8);
   std::memcpy(bytes.data() + 8, header.data(), header.size());
@@ -55,14 +55,14 @@ TEST(Safetensors, EveryDtypeComesBackWithShapesAndMetadata) {
   ASSERT_EQ(file.tensors().size(), entries.size());
   for (const SafetensorsEntry& entry : entries) {
     const auto bytes = static_cast<std::size_t>(element_count(entry.shape) * size_of(entry.dtype));
-    Bytes read(bytes + 1, 0xEE);
+    FileBytes read(bytes + 1, 0xEE);
     file.read_into(entry.name, entry.dtype, entry.shape, read.data());
     EXPECT_EQ(bytes == 0 ? 0 : std::memcmp(read.data(), entry.data, bytes), 0) << entry.name;
     EXPECT_EQ(read[bytes], 0xEE) << entry.name;
     EXPECT_EQ(file.info(entry.name).begin % size_of(entry.dtype), 0) << entry.name;
     EXPECT_EQ(file.info(entry.name).dtype_name, safetensors_name(entry.dtype));
   }
-  const Bytes raw = file_bytes(folder / "a.safetensors");
+  const FileBytes raw = file_bytes(folder / "a.safetensors");
   EXPECT_EQ(raw[0] % 8, 0);  // the header's length, so that the data is aligned
 }
 
@@ -155,7 +155,7 @@ TEST(Safetensors, AHeaderLengthBeyondTheFileOrHugeIsRefused) {
   TempFolder folder;
   const auto expect_length_refused = [&](std::uint64_t length, std::uintmax_t size,
                                          std::initializer_list<std::string> words) {
-    Bytes bytes(8);
+    FileBytes bytes(8);
     std::memcpy(bytes.data(), &length, 8);
     write_bytes(folder / "a", bytes);
     std::filesystem::resize_file(folder / "a", size);
@@ -180,14 +180,14 @@ TEST(Safetensors, AFileCutAnywhereOrWithAFlippedHeaderByteNeverReadsOutside) {
   const std::vector<SafetensorsEntry> entries = {{"first", DType::f32, {4, 5}, values.data()},
                                                  {"second", DType::u8, {7}, values.data()}};
   write_safetensors(folder / "good", entries, {{"k", "v"}});
-  const Bytes good = file_bytes(folder / "good");
+  const FileBytes good = file_bytes(folder / "good");
   for (std::size_t keep = 0; keep < good.size(); ++keep) {
-    write_bytes(folder / "bad", Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(keep)));
+    write_bytes(folder / "bad", FileBytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(keep)));
     expect_error(ErrorKind::user, {"bad"}, [&] { SafetensorsFile file(folder / "bad"); });
   }
   int accepted = 0;
   for (std::uint64_t round = 0; round < 2000; ++round) {
-    Bytes bad = good;
+    FileBytes bad = good;
     const std::size_t at = philox_word(1, 2, 2 * round) % (good.size() - 87);
     bad[at] = static_cast<std::uint8_t>(philox_word(1, 2, 2 * round + 1));
     write_bytes(folder / "bad", bad);

@@ -29,7 +29,7 @@ Reference gathered(std::size_t width) {
   };
 }
 
-void pick_rows(std::vector<CheckRow>& rows) {
+void index_rows(std::vector<CheckRow>& rows) {
   rows.push_back(row(
       "gather_rows", "a table, an index twice",
       [](CheckCase& c) -> CheckApply {
@@ -354,7 +354,7 @@ void count_rows_rows(std::vector<CheckRow>& rows) {
 
 std::vector<CheckRow> index_rows() {
   std::vector<CheckRow> rows;
-  pick_rows(rows);
+  index_rows(rows);
   scatter_rows(rows);
   for (const RowWriter& op : kWriters) {
     for (CheckRow& each : rows_of(op)) rows.push_back(std::move(each));

@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-class OpCheckTest : public testing::Test {
+class OpCheckTest : public ::testing::Test {
  protected:
   void SetUp() override {
     register_builtin_ops();

@@ -39,21 +39,21 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-using Bytes = std::vector<std::uint8_t>;
+using FileBytes = std::vector<std::uint8_t>;
 
-inline void write_bytes(const std::filesystem::path& path, const Bytes& bytes) {
+inline void write_bytes(const std::filesystem::path& path, const FileBytes& bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 inline void write_text(const std::filesystem::path& path, const std::string& text) {
-  write_bytes(path, Bytes(text.begin(), text.end()));
+  write_bytes(path, FileBytes(text.begin(), text.end()));
 }
-inline Bytes file_bytes(const std::filesystem::path& path) {
+inline FileBytes file_bytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  return Bytes(std::istreambuf_iterator<char>(file), {});
+  return FileBytes(std::istreambuf_iterator<char>(file), {});
 }
 inline std::string file_text(const std::filesystem::path& path) {
-  const Bytes bytes = file_bytes(path);
+  const FileBytes bytes = file_bytes(path);
   return std::string(bytes.begin(), bytes.end());
 }
 

@@ -253,8 +253,9 @@ TEST_F(Adoption, ShellsTakeTheirCompletionScripts) {
     for (const char* part : {"train", "completion", "resume", "recompute.method="})
       EXPECT_PRED2(contains, script.text, std::string(part));
     std::ofstream(folder_ / shell) << script.text;
-    if (has(std::string("command -v ") + shell))
+    if (has(std::string("command -v ") + shell)) {
       EXPECT_EQ(run_shell(std::string(shell) + " -n " + path(shell) + " 2>&1").text, "") << shell;
+    }
   }
   // What bash would offer after "reprise WORDS... PREFIX".
   auto offered = [&](const std::string& words, const std::string& prefix, int count) {

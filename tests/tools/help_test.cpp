@@ -64,8 +64,8 @@ class Workshop {
     for (const char* name : {"programs/a.json", "queue.json"}) {
       fs::copy_file(fs::path(REPRISE_SOURCE_DIR) / "tests/conformance/scopes.json", folder_ / name);
     }
-    testing::Bytes record(3074);
-    testing::Bytes train;
+    testing::FileBytes record(3074);
+    testing::FileBytes train;
     for (int i = 0; i < 32; ++i) train.insert(train.end(), record.begin(), record.end());
     make_tar(folder_ / "cifar-100-binary.tar.gz", Filter::gzip,
              {{"cifar-100-binary/train.bin", train}, {"cifar-100-binary/test.bin", record}});

@@ -95,7 +95,7 @@ TEST_F(HostileInput, DataThatAreNoFiles) {
   const std::string config = (folder_ / "tiny.yaml").string();
   for (const std::string& path : odd_paths()) expect_mistake(train(config, "data.path=" + shell_word(path)), {path});
   fs::create_directory(folder_ / "data");
-  write_bytes(folder_ / "data" / "test.bin", Bytes(3074));
+  write_bytes(folder_ / "data" / "test.bin", FileBytes(3074));
   for (const std::string& path : odd_paths()) {
     fs::remove(folder_ / "data" / "train.bin");
     fs::create_symlink(path, folder_ / "data" / "train.bin");
@@ -155,9 +155,9 @@ TEST_F(HostileInput, FilesThatMayNotBeRead) {
   }
   fs::permissions(folder_.path(), fs::perms::all);
   fs::create_directory(folder_ / "data");
-  for (const char* name : {"data/train.bin", "data/test.bin"}) write_bytes(folder_ / name, Bytes(3074));
+  for (const char* name : {"data/train.bin", "data/test.bin"}) write_bytes(folder_ / name, FileBytes(3074));
   for (const char* name : {"closed.yaml", "data/train.bin"}) {
-    write_bytes(folder_ / name, Bytes(3074));
+    write_bytes(folder_ / name, FileBytes(3074));
     fs::permissions(folder_ / name, fs::perms::none);
   }
   expect_mistake(train((folder_ / "closed.yaml").string()), {"closed.yaml: Permission denied"}, as_other);
@@ -170,7 +170,7 @@ TEST_F(HostileInput, FilesThatMayNotBeRead) {
 }
 
 TEST_F(HostileInput, AnArchiveThatReachesOutsideWritesNothing) {
-  Bytes record(3074), two(2 * 3074);
+  FileBytes record(3074), two(2 * 3074);
   const std::string outside = (folder_ / "outside").string();
   fs::create_directories(folder_ / "here" / "below");
   make_tar(folder_ / "here" / "evil.tar.gz", Filter::gzip,
@@ -202,7 +202,7 @@ TEST_F(HostileInput, AnArchiveThatReachesOutsideWritesNothing) {
 
 TEST_F(HostileInput, AnArchiveThatSpeaksOfMoreThanItHoldsCostsNoMemory) {
   make_tar(folder_ / "a.tar", Filter::none, {{"train.bin", {}}});
-  Bytes bytes = file_bytes(folder_ / "a.tar");
+  FileBytes bytes = file_bytes(folder_ / "a.tar");
   auto number = [&](std::size_t at, std::size_t digits, std::int64_t value) {
     std::string text = fmt::format("{:0{}o}", value, digits);
     std::copy(text.begin(), text.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));

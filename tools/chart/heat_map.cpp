@@ -19,11 +19,7 @@ Ticks bar_ticks(const HeatMap& map, double height) {
   return make_ticks(low, high, map.unit, ScaleKind::linear, std::max(2, static_cast<int>(height / 32)), false);
 }
 
-double label_width(const Ticks& ticks) {
-  double widest = 0;
-  for (const std::string& text : ticks.text) widest = std::max(widest, text_width(text, kText));
-  return widest;
-}
+double label_width(const Ticks& ticks) { return widest_text(ticks.text, kText); }
 
 }  // namespace
 

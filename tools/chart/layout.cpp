@@ -87,12 +87,6 @@ Ticks ticks_of(const Range& range, const Axis& axis, int most, bool covering) {
   return ticks;
 }
 
-double widest(const std::vector<std::string>& texts, double size) {
-  double width = 0;
-  for (const std::string& text : texts) width = std::max(width, text_width(text, size));
-  return width;
-}
-
 /// As many ticks as have room for their text.
 Ticks x_ticks_for(const Panel& panel, double width) {
   Range range = with_axis(x_range(panel), panel.x);
@@ -105,7 +99,7 @@ Ticks x_ticks_for(const Panel& panel, double width) {
   }
   for (int most = std::max(2, static_cast<int>(width / 64)); most > 2; --most) {
     Ticks ticks = ticks_of(range, panel.x, most, false);
-    double needed = widest(ticks.text, kTickText) + 14;
+    double needed = widest_text(ticks.text, kTickText) + 14;
     bool fits = true;
     Scale scale{ticks.low, ticks.high, 0, width, panel.x.scale};
     for (std::size_t i = 1; i < ticks.at.size(); ++i)
@@ -177,7 +171,7 @@ void place_flags(std::vector<Flag>& flags, double right_end) {
   }
 }
 
-double left_of_heat_map(const HeatMap& map) { return std::min(widest(map.rows, kTickText), kRowNamesMost) + 10; }
+double left_of_heat_map(const HeatMap& map) { return std::min(widest_text(map.rows, kTickText), kRowNamesMost) + 10; }
 
 /// Names stand in the middle of equal parts, the first at the top.
 Ticks named_ticks(const std::vector<std::string>& names) {
@@ -193,7 +187,7 @@ double names_below(const PanelLayout& layout) {
   const Panel& panel = *layout.panel;
   if (!panel.heat_map) return 18;
   double cell = layout.plot.box.width / static_cast<double>(std::max<std::size_t>(1, panel.heat_map->columns.size()));
-  double width = widest(panel.heat_map->columns, kTickText);
+  double width = widest_text(panel.heat_map->columns, kTickText);
   return width + 6 <= cell ? 18 : std::min(width, 150.0) + 10;
 }
 
@@ -214,10 +208,10 @@ PanelLayout measure_sides(const Panel& panel) {
     int most = std::clamp(static_cast<int>(layout.plot.box.height / 30), 3, 9);
     bool named = !panel.y.names.empty();
     layout.y = named ? named_ticks(panel.y.names) : ticks_of(with_axis(y_range(panel), panel.y), panel.y, most, true);
-    layout.numbers = widest(layout.y.text, kTickText) + 10;
+    layout.numbers = widest_text(layout.y.text, kTickText) + 10;
     std::vector<std::string> lanes;
     for (const Lane& lane : panel.lanes) lanes.push_back(shorten_text(lane.name, kTickText, kLaneNamesMost));
-    layout.left = widest(lanes, kTickText) + 10;
+    layout.left = widest_text(lanes, kTickText) + 10;
   }
   layout.left = std::max(layout.left, layout.numbers + label + (label > 0 ? 6 : 0));
   return layout;

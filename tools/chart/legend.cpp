@@ -9,7 +9,7 @@
 namespace reprise::chart {
 namespace {
 
-constexpr double kText = 12, kLine = 15, kSample = 36, kGap = 8, kBetween = 5, kApart = 22;
+constexpr double kLegendText = 12, kLine = 15, kSample = 36, kGap = 8, kBetween = 5, kApart = 22;
 
 void add_series(Legend& legend, const Plot& plot, std::size_t at) {
   const Series& series = plot.panel->series[at];
@@ -67,13 +67,7 @@ void draw_sample(Svg& svg, const LegendEntry& entry, Place at) {
 }
 
 std::vector<std::string> lines_of(const LegendEntry& entry, double most) {
-  return wrap_text(entry.name, kText, std::max(20.0, most - kSample - kGap));
-}
-
-double widest(const std::vector<std::string>& lines, double size) {
-  double width = 0;
-  for (const std::string& line : lines) width = std::max(width, text_width(line, size));
-  return width;
+  return wrap_text(entry.name, kLegendText, std::max(20.0, most - kSample - kGap));
 }
 
 /// One entry with its sample at the left; the height it took.
@@ -81,7 +75,7 @@ double draw_entry(Svg& svg, const LegendEntry& entry, Place at, double most) {
   std::vector<std::string> lines = lines_of(entry, most);
   draw_sample(svg, entry, {at.x, at.y + kLine / 2});
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    svg.text({at.x + kSample + kGap, at.y + kLine * static_cast<double>(i) + 11.5}, lines[i], {.size = kText});
+    svg.text({at.x + kSample + kGap, at.y + kLine * static_cast<double>(i) + 11.5}, lines[i], {.size = kLegendText});
   }
   return kLine * static_cast<double>(lines.size());
 }
@@ -97,7 +91,7 @@ Rows rows_of(const Legend& legend, double width) {
   double x = 0, tallest = 0;
   for (const LegendEntry& entry : legend.entries) {
     std::vector<std::string> lines = lines_of(entry, width);
-    double needed = kSample + kGap + widest(lines, kText);
+    double needed = kSample + kGap + widest_text(lines, kLegendText);
     if (x > 0 && x + needed > width) {
       rows.height += tallest + kBetween;
       x = tallest = 0;
@@ -158,11 +152,11 @@ Size legend_column_size(const Legend& legend, double most) {
   Size size;
   for (const LegendEntry& entry : legend.entries) {
     std::vector<std::string> lines = lines_of(entry, most);
-    size.width = std::max(size.width, kSample + kGap + widest(lines, kText));
+    size.width = std::max(size.width, kSample + kGap + widest_text(lines, kLegendText));
     size.height += kLine * static_cast<double>(lines.size()) + kBetween;
   }
   std::vector<std::string> note = wrap_text(legend.note, kNoteText, most);
-  size.width = std::max(size.width, widest(note, kNoteText));
+  size.width = std::max(size.width, widest_text(note, kNoteText));
   if (!note.empty()) size.height += 6 + kNoteLine * static_cast<double>(note.size());
   return size;
 }

@@ -88,6 +88,12 @@ double text_width(std::string_view text, double size) {
   return width * size;
 }
 
+double widest_text(const std::vector<std::string>& texts, double size) {
+  double width = 0;
+  for (const std::string& text : texts) width = std::max(width, text_width(text, size));
+  return width;
+}
+
 std::vector<std::string> wrap_text(std::string_view text, double size, double width) {
   std::vector<std::string> lines;
   for (std::string_view word : words_of(text)) {

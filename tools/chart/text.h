@@ -12,6 +12,9 @@ namespace reprise::chart {
 /// In pixels at a font size in pixels.
 double text_width(std::string_view text, double size);
 
+/// The width of the longest; 0 for none.
+double widest_text(const std::vector<std::string>& texts, double size);
+
 /// Lines of at most `width` pixels, broken at blanks and, where a word is longer than that, within it. Empty text has
 /// no lines.
 std::vector<std::string> wrap_text(std::string_view text, double size, double width);

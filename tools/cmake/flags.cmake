@@ -34,17 +34,19 @@ elseif(REPRISE_SANITIZE STREQUAL "fuzzer")
 elseif(REPRISE_SANITIZE STREQUAL "thread")
   set(sanitizer_flags -fsanitize=thread -fno-omit-frame-pointer)
 endif()
-# What keeps a build from scratch short. The program's own files are no hot code. Checks of undefined behaviour cost as much
-# compile time as the address sanitizer: tests do without them, and the program without those of pointers, which the address
-# sanitizer sees as well; the rooms below have them all.
-set(REPRISE_TEST_FLAGS)
+# What keeps a build from scratch short, beside headers compiled once. Tests and the program's own files are no hot code.
+# Checks of undefined behaviour cost as much compile time as the address sanitizer: tests do without them, and the program
+# without those of pointers, which the address sanitizer sees as well; the rooms below have them all.
+set(REPRISE_TEST_FLAGS -O0)
 set(REPRISE_PROGRAM_FLAGS -O1)
+set(REPRISE_BENCH_FLAGS -O3)
 if(REPRISE_SANITIZE STREQUAL "address")
-  set(REPRISE_TEST_FLAGS -fno-sanitize=undefined)
-  set(REPRISE_PROGRAM_FLAGS -fno-sanitize=null,vptr,object-size,alignment)
+  list(APPEND REPRISE_TEST_FLAGS -fno-sanitize=undefined)
+  set(REPRISE_PROGRAM_FLAGS -O0 -fno-sanitize=null,vptr,object-size,alignment)
 endif()
 if(REPRISE_SANITIZE)
   set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1")  # with assertions
+  set(REPRISE_BENCH_FLAGS -O1)
   list(APPEND cxx_flags ${sanitizer_flags})
   target_link_options(reprise_flags INTERFACE ${sanitizer_flags})
 endif()
@@ -57,7 +59,10 @@ target_compile_options(reprise_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${show
 find_program(REPRISE_CCACHE ccache)
 mark_as_advanced(REPRISE_CCACHE)
 if(REPRISE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${REPRISE_CCACHE}")
+  # With precompiled headers ccache has to be told that it may trust what they define.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${REPRISE_CCACHE}")
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${REPRISE_CCACHE}")
 endif()
+
 # The system's linker: with lld 14 an exception thrown through some functions found no handler and ended the program.

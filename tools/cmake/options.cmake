@@ -28,3 +28,5 @@ if(REPRISE_NVCC AND NOT REPRISE_SANITIZE)
 endif()
 option(REPRISE_CUDA "Compile the .cu files of the rooms" ${cuda_default})
 option(REPRISE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(REPRISE_QUICK_BUILD 
+  "Compile several files at once, and common headers once; OFF: each file for itself, which finds missing includes" ON)

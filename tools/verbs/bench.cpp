@@ -15,7 +15,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kBenchHelp =
     R"(Measures this build on this machine. Figures are medians over rounds, with the smallest and the largest beside them; the
 machine's limit (a matrix product, a copy) is measured in the same sitting. With --peer, each round of ours is followed by
 one of the peer's process. Leave the machine alone meanwhile, and quote ratios rather than times.
@@ -40,7 +40,7 @@ const std::map<std::string, Bench> kBenches = {
     {"planner", bench::bench_planner},
 };
 
-struct Options {
+struct BenchOptions {
   std::string what, json, peers, memory_of, planner_case;
   bool first_step = false;
   bench::BenchOptions bench;
@@ -52,7 +52,7 @@ std::string peers_folder(const std::string& given) {
   return shared && *shared ? std::string(shared) + "/peers" : "../shared/peers";
 }
 
-int run(Options& options) {
+int run(BenchOptions& options) {
   auto bench = kBenches.find(options.what);
   if (bench == kBenches.end()) {
     fail(ErrorKind::user, "[bench] expected ops, step, replay, optim, loader, startup or planner, got {}",
@@ -84,9 +84,9 @@ int run(Options& options) {
 
 Verb bench_verb() {
   return {
-      "bench", "measure ops, steps, replay, optimisers, augmentation, start-up and planning", kHelp,
+      "bench", "measure ops, steps, replay, optimisers, augmentation, start-up and planning", kBenchHelp,
       [](Command& app) -> VerbAction {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<BenchOptions>();
         app.add_option("what", options->what, "ops, step, replay, optim, loader, startup or planner")
             .option_text("BENCH")
             .required();

@@ -13,7 +13,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kCheckHelp =
     R"(Trains the model of CONFIG a few steps without segments and then under every method, and compares byte for byte: the
 loss of each step, what every op hands back in the backward, every gradient, every state, the positions of random
 streams and the log of effects. Methods that plan do so at the budget halfway between the smallest feasible one and no
@@ -27,7 +27,7 @@ Examples:
   reprise check configs/cifar100_dense_queue.yaml --steps 20 model.queue.layout=shift model.losses=2
   reprise check configs/cifar100_supervised.yaml --methods whole,region model.dropout=0.1)";
 
-struct Options {
+struct CheckOptions {
   ConfigArguments arguments;
   EquivalenceOptions check;
   std::string methods;
@@ -47,7 +47,7 @@ std::vector<std::string> split(const std::string& list) {
   return words;
 }
 
-int run(const Options& given) {
+int run(const CheckOptions& given) {
   EquivalenceOptions options = given.check;
   if (options.steps < 1) fail(ErrorKind::user, "[check] expected at least 1 step, got {}", options.steps);
   if (!given.methods.empty()) options.methods = split(given.methods);
@@ -69,9 +69,9 @@ int run(const Options& given) {
 }  // namespace
 
 Verb check_verb() {
-  return {"check", "compare training with and without recomputation, byte for byte", kHelp,
+  return {"check", "compare training with and without recomputation, byte for byte", kCheckHelp,
           [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<CheckOptions>();
             options->arguments.add_to(app);
             app.add_option("--steps", options->check.steps, "steps per method (3)");
             app.add_option("--methods", options->methods,

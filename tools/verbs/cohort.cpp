@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kCohortHelp =
     R"(Prints the tables of a cohort: conformance programs run in modes of PyTorch, JAX and Reprise, with one record for each
 program and mode, as tools/cohort/run leaves them. Every file is checked against the hash in the manifest first.
 
@@ -25,7 +25,7 @@ Examples:
   reprise cohort configs/studies/records/cohort --differ torch_eager,torch_nonreentrant
   reprise cohort configs/studies/records/cohort --program g00003 > g00003.json)";
 
-struct Options {
+struct CohortOptions {
   std::string report, record, program, differ;
   bool json = false;
 };
@@ -41,7 +41,7 @@ void print_record(const cohort::Cohort& cohort, const std::string& id) {
   fail(ErrorKind::user, "[cohort] expected the id of a record, PROGRAM@MODE, got '{}'", id);
 }
 
-int run(const Options& options) {
+int run(const CohortOptions& options) {
   cohort::Cohort cohort = cohort::read_cohort(options.report);
   if (!options.record.empty()) {
     print_record(cohort, options.record);
@@ -65,8 +65,9 @@ int run(const Options& options) {
 }  // namespace
 
 Verb cohort_verb() {
-  return {"cohort", "what other frameworks made of the conformance programs", kHelp, [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+  return {"cohort", "what other frameworks made of the conformance programs", kCohortHelp,
+          [](Command& app) -> VerbAction {
+            auto options = std::make_shared<CohortOptions>();
             app.add_option("report", options->report, "folder of a cohort's records").option_text("REPORT").required();
             app.add_option("--record", options->record, "print one record").option_text("PROGRAM@MODE");
             app.add_option("--program", options->program, "print one program").option_text("NAME");

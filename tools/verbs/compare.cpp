@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHelp =
+constexpr const char* kCompareHelp =
     R"(Prints, for the runs in the folders given, a column each: the keys of their configurations that differ, what each run
 came to (from summary.json), and the metrics at steps that they all have. A run that has not ended yet shows "-" where the
 end is spoken of. Runs of equal parameters are named: their training was the same, bit for bit.
@@ -32,7 +32,7 @@ Examples:
 
 constexpr std::int64_t kLongestText = 16 << 20;
 
-struct Options {
+struct CompareOptions {
   std::vector<std::string> runs;
   int rows = 8;
   bool json = false;
@@ -209,7 +209,7 @@ Json as_json(const std::vector<Run>& runs, int rows) {
   return all;
 }
 
-int compare(const Options& options) {
+int compare(const CompareOptions& options) {
   if (options.runs.size() < 2) fail(ErrorKind::user, "[compare] expected two runs or more, got one");
   std::vector<Run> runs;
   for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
@@ -229,8 +229,9 @@ int compare(const Options& options) {
 
 Verb compare_verb() {
   return {
-      "compare", "configurations and figures of several runs side by side", kHelp, [](Command& app) -> VerbAction {
-        auto options = std::make_shared<Options>();
+      "compare", "configurations and figures of several runs side by side", kCompareHelp,
+      [](Command& app) -> VerbAction {
+        auto options = std::make_shared<CompareOptions>();
         app.add_option("run", options->runs, "the folders of two runs or more").option_text("RUN RUN...").required();
         app.add_option("--rows", options->rows, "how many steps to show (8)").option_text("N").range(1, 10000);
         app.add_flag("--json", options->json, "as JSON");

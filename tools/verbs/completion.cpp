@@ -8,7 +8,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kCompletionHelp =
     R"(Prints a script that makes the shell complete verbs, options and keys of the configuration after the Tab key.
 
 Examples:
@@ -20,7 +20,7 @@ Examples:
 }  // namespace
 
 Verb completion_verb() {
-  return {"completion", "print the completion script of a shell", kHelp, [](Command& app) -> VerbAction {
+  return {"completion", "print the completion script of a shell", kCompletionHelp, [](Command& app) -> VerbAction {
             auto shell = std::make_shared<std::string>();
             app.add_option("shell", *shell, "bash, zsh or fish").option_text("bash|zsh|fish").required();
             return [shell] {

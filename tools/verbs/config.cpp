@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kConfigHelp =
     R"(Prints every key of a run with the value it would have, as YAML that loads back to the same.
 key=value sets a key, +key=value one that the file does not set, ~key puts one back to its default. A value may be a
 word, 'a quoted text', a list [a,b] or a map {pattern: option}; quote it for the shell.
@@ -21,7 +21,7 @@ Examples:
   reprise config --sources model.type=classifier       where each value comes from
   reprise config --reference                           every key: type, unit, default, range, meaning)";
 
-struct Options {
+struct ConfigOptions {
   ConfigArguments arguments;
   bool reference = false;
   bool markdown = false;
@@ -33,7 +33,7 @@ int terminal_width() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
-int run(const Options& options) {
+int run(const ConfigOptions& options) {
   std::string text;
   if (options.reference || options.markdown) {
     if (!options.arguments.empty())
@@ -50,8 +50,9 @@ int run(const Options& options) {
 }  // namespace
 
 Verb config_verb() {
-  return {"config", "print the resolved configuration, or explain every key", kHelp, [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+  return {"config", "print the resolved configuration, or explain every key", kConfigHelp,
+          [](Command& app) -> VerbAction {
+            auto options = std::make_shared<ConfigOptions>();
             options->arguments.add_to(app);
             app.add_flag("--reference", options->reference, "explain every key");
             app.add_flag("--markdown", options->markdown, "the reference as Markdown");

@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kConformHelp =
     R"(Runs conformance programs (JSON, format "reprise-conformance/1") under each method and compares gradients, buffers,
 streams, cells and replay counts with what each program expects. A folder stands for the *.json files in it.
 
@@ -25,7 +25,7 @@ Examples:
   reprise conform programs/
   reprise conform queue.json --method region,whole --jsonl results.jsonl)";
 
-struct Options {
+struct ConformOptions {
   std::vector<std::string> paths;
   std::vector<std::string> methods;
   std::string jsonl;
@@ -67,7 +67,7 @@ std::vector<conform::Program> load_programs(const std::vector<std::string>& path
   return programs;
 }
 
-int run(const Options& options) {
+int run(const ConformOptions& options) {
   std::vector<Method> methods = parse_methods(options.methods);
   if (std::find(methods.begin(), methods.end(), Method::unchecked) != methods.end()) {
     fmt::print(stderr, "reprise: method unchecked preserves nothing: its gradients are not to be trusted\n");
@@ -100,8 +100,8 @@ int run(const Options& options) {
 
 Verb conform_verb() {
   return {
-      "conform", "run conformance programs under each method", kHelp, [](Command& app) -> VerbAction {
-        auto options = std::make_shared<Options>();
+      "conform", "run conformance programs under each method", kConformHelp, [](Command& app) -> VerbAction {
+        auto options = std::make_shared<ConformOptions>();
         app.add_option("paths", options->paths, "program files, or folders of them")
             .option_text("FILE_OR_FOLDER...")
             .required();

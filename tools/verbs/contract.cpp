@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kContractHelp =
     R"(Records one step of the run that CONFIG describes, without data, and writes the replay contract of each segment instance:
 trace, obligations (storage, region, version, last writer), stream positions, decisions and values kept, effects, context;
 with fingerprints of the trace, the contracts and the build. The same run, build and machine give the same bytes. The format
@@ -26,7 +26,7 @@ Examples:
 
 constexpr std::int64_t kLongestDocument = 64 << 20;
 
-struct Options {
+struct ContractOptions {
   ConfigArguments arguments;
   std::string output;
   std::vector<std::string> diff;
@@ -37,7 +37,7 @@ ContractDocument read_document(const std::string& path) {
   return parse_contracts(read_text_file(path, "contract", kLongestDocument), path);
 }
 
-int diff(const Options& options) {
+int diff(const ContractOptions& options) {
   if (!options.arguments.empty() || !options.output.empty())
     fail(ErrorKind::user, "[contract] expected two documents and nothing else for --diff, got more");
   ContractDocument a = read_document(options.diff[0]), b = read_document(options.diff[1]);
@@ -47,7 +47,7 @@ int diff(const Options& options) {
   return lines.empty() ? 0 : 1;
 }
 
-int run(const Options& options) {
+int run(const ContractOptions& options) {
   if (!options.diff.empty()) return diff(options);
   check_output(options.output, "contract");
   Config config = options.arguments.load();
@@ -71,9 +71,9 @@ int run(const Options& options) {
 }  // namespace
 
 Verb contract_verb() {
-  return {"contract", "write the replay contracts of a run, or compare two of them", kHelp,
+  return {"contract", "write the replay contracts of a run, or compare two of them", kContractHelp,
           [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<ContractOptions>();
             options->arguments.add_to(app);
             app.add_option("-o,--output", options->output, "the file to write (standard output)").option_text("FILE");
             app.add_option("--diff", options->diff, "say what changed between two documents")

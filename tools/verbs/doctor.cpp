@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kDoctorHelp =
     R"(Prints what a report of a problem needs: versions and flags of the build, processor, threads, memory, huge pages, which
 kernel runs the convolutions of the presets, CUDA toolkit, driver and devices; then notes on what may be amiss. It names no
 person, no machine and none of your files.
@@ -46,7 +46,8 @@ int run(bool json) {
 }  // namespace
 
 Verb doctor_verb() {
-  return {"doctor", "what this program and this machine are, for a report", kHelp, [](Command& app) -> VerbAction {
+  return {"doctor", "what this program and this machine are, for a report", kDoctorHelp,
+          [](Command& app) -> VerbAction {
             auto json = std::make_shared<bool>(false);
             app.add_flag("--json", *json, "as JSON");
             return [json] { return run(*json); };

@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kEvalHelp =
     R"(Loads the newest checkpoint of the run in RUN and evaluates it on the test images: a linear probe for a contrastive
 encoder, the accuracy for a classifier. Prints the figures and writes them to RUN/eval.json. key=value changes a key of the
 run's configuration for this evaluation only.
@@ -19,13 +19,13 @@ Examples:
   reprise eval runs/cifar100_dense_queue
   reprise eval runs/cifar100_dense_queue probe.epochs=60 data.path=cifar-100-binary.tar.gz)";
 
-struct Options {
+struct EvalOptions {
   std::string folder;
   std::vector<std::string> overrides;
   bool quiet = false;
 };
 
-int run(const Options& options) {
+int run(const EvalOptions& options) {
   Config config = RunFolder::read_config(options.folder, number_as_typed(options.overrides));
   TrainOutcome outcome =
       evaluate_run(options.folder, config, options.quiet ? ProgressMode::quiet : ProgressMode::automatic);
@@ -37,8 +37,8 @@ int run(const Options& options) {
 }  // namespace
 
 Verb eval_verb() {
-  return {"eval", "evaluate the newest checkpoint of a run", kHelp, [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+  return {"eval", "evaluate the newest checkpoint of a run", kEvalHelp, [](Command& app) -> VerbAction {
+            auto options = std::make_shared<EvalOptions>();
             app.add_option("run", options->folder, "the folder of a run").option_text("RUN").required();
             app.add_option("overrides", options->overrides, "key=value to change keys")
                 .option_text("[key=value...]")

@@ -16,7 +16,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kExplainHelp =
     R"(Records one step of the run that CONFIG describes, without data and in no memory, and shows for each segment its option,
 how many of its nodes a replay runs and how many fall away because no backward needs them; the bytes kept from forward to
 backward, by who needs them (backward formulas, replays, decisions, handles that the program still holds); what it owes
@@ -37,7 +37,7 @@ Examples:
   reprise explain configs/cifar100_dense_queue.yaml recompute.method=joint memory.budget=110MiB -o memory.svg
   reprise explain configs/cifar100_dense_queue.yaml --plan plan.json -o memory.svg)";
 
-struct Options {
+struct ExplainArguments {
   ConfigArguments arguments;
   std::string plan, picture;
   bool json = false;
@@ -58,7 +58,7 @@ struct Explained {
   bool watched = false;  // the picture is there
 };
 
-Explained explain(const Config& config, const Options& options) {
+Explained explain(const Config& config, const ExplainArguments& options) {
   MadePlan made = make_plan(config, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
   if (made.plan) require_room(config, *made.plan);
   Explained explained;
@@ -85,7 +85,7 @@ Explained explain(const Config& config, const Options& options) {
   return explained;
 }
 
-int run(const Options& options) {
+int run(const ExplainArguments& options) {
   check_output(options.picture, "explain");
   bool picture_alone = is_standard_output(options.picture);
   if (picture_alone && options.json)
@@ -120,9 +120,9 @@ int run(const Options& options) {
 }  // namespace
 
 Verb explain_verb() {
-  return {"explain", "show what each segment keeps, replays, owes and has preserved", kHelp,
+  return {"explain", "show what each segment keeps, replays, owes and has preserved", kExplainHelp,
           [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<ExplainArguments>();
             options->arguments.add_to(app);
             app.add_option("--plan", options->plan, "explain the step under this plan").option_text("FILE");
             app.add_option("-o,--output", options->picture,

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHelp =
+constexpr const char* kExportHelp =
     R"(Writes the newest checkpoint of the run in the folder RUN (or a checkpoint file) for NumPy: numpy.load(FILE)["NAME"] is
 the tensor NAME, in the shape and under the name that it has in the checkpoint. Kernels of convolutions are [out, in, height,
 width], weights of linear layers [out, in], as in PyTorch. The checkpoint itself is a safetensors file, which the package
@@ -27,7 +27,7 @@ Examples:
   reprise export runs/cifar100_dense_queue --npz
   reprise export runs/cifar100_dense_queue --npz --model-only --compress -o encoder.npz)";
 
-struct Options {
+struct ExportOptions {
   std::string source, output;
   bool npz = false, compress = false, model_only = false;
 };
@@ -66,7 +66,7 @@ std::vector<NpzEntry> entries_of(const SafetensorsFile& file, bool model_only, s
   return entries;
 }
 
-int run(const Options& options) {
+int run(const ExportOptions& options) {
   if (!options.npz) fail(ErrorKind::user, "[export] expected the format to write, one of --npz");
   fs::path source = checkpoint_of(options.source);
   std::error_code error;
@@ -91,8 +91,8 @@ int run(const Options& options) {
 }  // namespace
 
 Verb export_verb() {
-  return {"export", "write a checkpoint for NumPy", kHelp, [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+  return {"export", "write a checkpoint for NumPy", kExportHelp, [](Command& app) -> VerbAction {
+            auto options = std::make_shared<ExportOptions>();
             app.add_option("run", options->source, "the folder of a run, or a checkpoint file")
                 .option_text("RUN")
                 .required();

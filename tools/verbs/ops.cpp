@@ -17,7 +17,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kOpsHelp =
     R"(Lists every op with what its contract says: inputs, state that it updates, results, and for each gradient what
 its backward formula needs. NAME shows one op in full. --why says which implementation runs an op for operands of some
 shapes, and why the others were refused; operands are given as name=extents in the order of the op's inputs, images as
@@ -29,7 +29,7 @@ Examples:
   reprise ops --why conv2d x=64,32,32,16 w=16,16,3,3 padding=1
   reprise ops --json)";
 
-struct Options {
+struct OpsOptions {
   std::vector<std::string> words;
   bool json = false;
   bool why = false;
@@ -247,7 +247,7 @@ WhyArguments read_arguments(const Op& op, const std::vector<std::string>& words)
   return arguments;
 }
 
-int explain_choice(const Options& options) {
+int explain_choice(const OpsOptions& options) {
   if (options.words.empty())
     fail(ErrorKind::user, "[ops] --why expects an op and its operands: --why conv2d x=64,32,32,16 w=16,16,3,3");
   const Op& op = op_named(options.words[0]);
@@ -256,7 +256,7 @@ int explain_choice(const Options& options) {
   return 0;
 }
 
-int run(const Options& options) {
+int run(const OpsOptions& options) {
   register_builtin_ops();
   if (options.why) return explain_choice(options);
   if (options.words.size() > 1) fail(ErrorKind::user, "[ops] expected at most one op, got {}", options.words.size());
@@ -277,9 +277,9 @@ int run(const Options& options) {
 }  // namespace
 
 Verb ops_verb() {
-  return {"ops", "list the ops and their contracts, or explain the choice of a kernel", kHelp,
+  return {"ops", "list the ops and their contracts, or explain the choice of a kernel", kOpsHelp,
           [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<OpsOptions>();
             app.add_option("words", options->words, "an op; with --why its operands too")
                 .option_text("[NAME] [operand=extents...]");
             app.add_flag("--json", options->json, "as JSON");

@@ -16,7 +16,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kPlanHelp =
     R"(Plans the training step of CONFIG: traces it without data, profiles a few real steps inside memory.budget, and chooses for
 each segment whether its values are retained or replayed (perhaps keeping single results), and for each state that is
 overwritten whether it is preserved whole or by region, so that the step is fastest and its peak within the budget. Prints
@@ -39,13 +39,13 @@ Examples:
   reprise plan configs/cifar100_dense_queue.yaml --all memory.budget=100MiB
   reprise plan configs/cifar100_dense_queue.yaml --frontier -o frontier)";
 
-struct Options {
+struct PlanOptions {
   ConfigArguments arguments;
   std::string output, profile_output;
   bool all = false, frontier = false, measure = false;
 };
 
-int one_plan(const Config& config, const Options& options, RunPlanner& planner) {
+int one_plan(const Config& config, const PlanOptions& options, RunPlanner& planner) {
   const std::string& method = config.get_string("recompute.method");
   auto start = std::chrono::steady_clock::now();
   Planner::Answer answer = planner.plan(method, config.get_bytes("memory.budget").value_or(0));
@@ -73,7 +73,7 @@ int all_plans(const Config& config, RunPlanner& planner) {
 }
 
 /// The method named on the command line, else the file's where it is one that plans, else joint.
-void choose_method(const Options& options, Config& config) {
+void choose_method(const PlanOptions& options, Config& config) {
   if (config.get_string("recompute.method") == "unchecked") {
     throw config.error_at("recompute.method",
                           "expected a method that can be planned; unchecked is the negative control and never is");
@@ -85,7 +85,7 @@ void choose_method(const Options& options, Config& config) {
 }
 
 /// Mistakes are named before anything is measured.
-void check_options(const Options& options) {
+void check_options(const PlanOptions& options) {
   if (options.all && options.frontier) fail(ErrorKind::user, "[plan] expected --all or --frontier, got both");
   if (options.measure && !options.frontier) fail(ErrorKind::user, "[plan] --measure expected --frontier beside it");
   if (options.frontier && options.output.empty()) fail(ErrorKind::user, "[plan] --frontier expected a folder: -o DIR");
@@ -113,7 +113,7 @@ void check_keys(const Config& config) {
   }
 }
 
-int run(const Options& options) {
+int run(const PlanOptions& options) {
   check_options(options);
   Config config = options.arguments.load();
   check_keys(config);
@@ -132,8 +132,9 @@ int run(const Options& options) {
 }  // namespace
 
 Verb plan_verb() {
-  return {"plan", "choose what to retain, replay and preserve under a budget", kHelp, [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+  return {"plan", "choose what to retain, replay and preserve under a budget", kPlanHelp,
+          [](Command& app) -> VerbAction {
+            auto options = std::make_shared<PlanOptions>();
             options->arguments.add_to(app);
             app.add_option("-o,--output", options->output, "the file to write the plan to; with --frontier, the folder")
                 .option_text("PATH");

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHelp =
+constexpr const char* kPlotHelp =
     R"(Draws what the run in the folder RUN wrote to its metrics.jsonl, as one SVG picture that any browser shows: loss,
 accuracy (of models that predict labels), learning rate, peak memory, with the budget where there was one, and images per
 second, against the step. It works while the run is going on. Several runs are drawn in one picture, a colour each.
@@ -34,7 +34,7 @@ Examples:
   reprise plot runs/cifar100_dense_queue
   reprise plot runs/retain runs/region -o compare.svg)";
 
-struct Options {
+struct PlotOptions {
   std::vector<std::string> runs;
   std::string output;
 };
@@ -58,13 +58,13 @@ constexpr Quantity kQuantities[] = {
     {"examples_per_second", "Examples per second", chart::Unit::number, true, 110},
 };
 
-struct Run {
+struct PlottedRun {
   std::string name;
   std::vector<Json> lines;
   std::optional<Config> config;  // nothing when it cannot be read, for instance that of a model this program lacks
 };
 
-Run read_run(const std::string& folder) {
+PlottedRun read_plotted_run(const std::string& folder) {
   fs::path path = fs::path(folder) / "metrics.jsonl";
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
@@ -75,7 +75,7 @@ Run read_run(const std::string& folder) {
   if (!fs::is_regular_file(path, error)) {
     fail(ErrorKind::user, "[plot] expected the folder of a run, got {}: there is no metrics.jsonl in it", folder);
   }
-  Run run;
+  PlottedRun run;
   fs::path plain = fs::path(folder).lexically_normal();
   run.name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
   run.lines = read_metrics(path, "plot");
@@ -99,13 +99,13 @@ double value_of(const Json& line, const char* key) {
 }
 
 /// Of a long run, several lines make a point: the mean, over a shade from the least to the largest.
-std::size_t lines_a_point(const Run& run) {
+std::size_t lines_a_point(const PlottedRun& run) {
   constexpr std::size_t kPoints = 300;
   return (run.lines.size() + kPoints - 1) / kPoints;
 }
 
 /// The point of the lines from `at` on; whether it has a value.
-bool add_point(chart::Series& series, const Run& run, std::size_t at, const char* key) {
+bool add_point(chart::Series& series, const PlottedRun& run, std::size_t at, const char* key) {
   double sum = 0, low = HUGE_VAL, high = -HUGE_VAL;
   std::size_t end = std::min(at + lines_a_point(run), run.lines.size()), count = 0;
   for (std::size_t i = at; i < end; ++i) {
@@ -124,7 +124,7 @@ bool add_point(chart::Series& series, const Run& run, std::size_t at, const char
   return count > 0;
 }
 
-std::optional<chart::Panel> panel_of(const std::vector<Run>& runs, const Quantity& quantity, bool name_runs) {
+std::optional<chart::Panel> panel_of(const std::vector<PlottedRun>& runs, const Quantity& quantity, bool name_runs) {
   chart::Panel panel;
   panel.title = quantity.title;
   panel.x.unit = chart::Unit::count;
@@ -147,9 +147,9 @@ std::optional<chart::Panel> panel_of(const std::vector<Run>& runs, const Quantit
 }
 
 /// The budgets that the runs had, each once.
-void add_budgets(chart::Panel& panel, const std::vector<Run>& runs) {
+void add_budgets(chart::Panel& panel, const std::vector<PlottedRun>& runs) {
   std::vector<std::int64_t> seen;
-  for (const Run& run : runs) {
+  for (const PlottedRun& run : runs) {
     std::int64_t budget = run.config ? run.config->get_bytes("memory.budget").value_or(0) : 0;
     if (budget == 0 || std::find(seen.begin(), seen.end(), budget) != seen.end()) continue;
     seen.push_back(budget);
@@ -157,7 +157,7 @@ void add_budgets(chart::Panel& panel, const std::vector<Run>& runs) {
   }
 }
 
-std::string describe(const Run& run) {
+std::string describe(const PlottedRun& run) {
   double step = value_of(run.lines.back(), "step");
   std::string text = fmt::format("{:.0f} steps", step);
   if (!run.config) return text;
@@ -165,13 +165,13 @@ std::string describe(const Run& run) {
                      run.config->get_string("recompute.method"), text);
 }
 
-chart::Chart picture_of(const std::vector<Run>& runs) {
+chart::Chart picture_of(const std::vector<PlottedRun>& runs) {
   chart::Chart picture;
   bool several = runs.size() > 1;
   picture.title = several ? fmt::format("{} runs", runs.size()) : "Run " + runs[0].name;
   picture.width = 820;
   picture.legend = chart::LegendPlace::below;
-  for (const Run& run : runs) {
+  for (const PlottedRun& run : runs) {
     if (!picture.subtitle.empty()) picture.subtitle += "; ";
     picture.subtitle += several ? run.name + ": " + describe(run) : describe(run);
   }
@@ -186,19 +186,19 @@ chart::Chart picture_of(const std::vector<Run>& runs) {
          runs[0].name);
   }
   picture.panels.back().x.label = "step";
-  if (std::any_of(runs.begin(), runs.end(), [](const Run& run) { return lines_a_point(run) > 1; })) {
+  if (std::any_of(runs.begin(), runs.end(), [](const PlottedRun& run) { return lines_a_point(run) > 1; })) {
     picture.footnote = "Lines show means over several logged lines, shades the range from the least to the largest.";
   }
   return picture;
 }
 
-int plot(const Options& options) {
+int plot(const PlotOptions& options) {
   if (options.runs.size() > 1 && options.output.empty()) {
     fail(ErrorKind::user, "[plot] expected -o FILE.svg with several runs, so that the picture has a place");
   }
   check_output(options.output, "plot");
-  std::vector<Run> runs;
-  for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
+  std::vector<PlottedRun> runs;
+  for (const std::string& folder : options.runs) runs.push_back(read_plotted_run(folder));
   std::string svg = chart::to_svg(picture_of(runs));
   fs::path path = options.output.empty() ? fs::path(options.runs[0]) / "plot.svg" : fs::path(options.output);
   write_output(path, svg);
@@ -210,8 +210,9 @@ int plot(const Options& options) {
 
 Verb plot_verb() {
   return {
-      "plot", "draw loss, accuracy, learning rate, memory and speed of a run", kHelp, [](Command& app) -> VerbAction {
-        auto options = std::make_shared<Options>();
+      "plot", "draw loss, accuracy, learning rate, memory and speed of a run", kPlotHelp,
+      [](Command& app) -> VerbAction {
+        auto options = std::make_shared<PlotOptions>();
         app.add_option("run", options->runs, "the folder of a run, or of several").option_text("RUN...").required();
         app.add_option("-o,--output", options->output, "where the picture goes (RUN/plot.svg)").option_text("FILE.svg");
         return [options] { return plot(*options); };

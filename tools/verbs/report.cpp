@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHelp =
+constexpr const char* kReportHelp =
     R"(Makes a report of the records that STUDY holds: what was run and on what, failures, tables, and pictures of ratios
 with intervals, step time against memory, the map, memory over a step, time by seed, equal bytes, and verdicts of
 programs. What the records do not tell is left out; no record is.
@@ -31,7 +31,7 @@ Examples:
   reprise report runs/study-sparse_write --memory
   reprise report runs/study-sparse_write/records.jsonl -o reports)";
 
-struct Options {
+struct ReportOptions {
   std::string study, output;
   bool memory = false;
 };
@@ -42,7 +42,7 @@ std::string name_of(const fs::path& file) {
   return name.substr(0, name.find(".jsonl"));
 }
 
-int run(const Options& options) {
+int run(const ReportOptions& options) {
   fs::path path = fs::path(options.study).lexically_normal();
   std::error_code error;
   bool folder = fs::is_directory(path, error);
@@ -61,8 +61,9 @@ int run(const Options& options) {
 }  // namespace
 
 Verb report_verb() {
-  return {"report", "tables and pictures of what a study or a cohort found", kHelp, [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+  return {"report", "tables and pictures of what a study or a cohort found", kReportHelp,
+          [](Command& app) -> VerbAction {
+            auto options = std::make_shared<ReportOptions>();
             app.add_option("study", options->study, "folder of a study or cohort, or a file of records")
                 .option_text("STUDY")
                 .required();

@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kStudyHelp =
     R"(Runs the study that FILE describes: plans it once, then does one thing after another, each in a fresh process, in blocks of
 a seeded random order, and leaves one line of JSON for each in records.jsonl of the folder: failures and infeasible methods
 too. Then it analyses the records: summary.json, and a table here. One line of progress for each process says what it found
@@ -31,7 +31,7 @@ Examples:
 
 Exit codes: 0 done, 1 a process failed or methods disagree in their bytes, 2 a mistake in what was asked for, 130 stopped.)";
 
-struct Options {
+struct StudyOptions {
   ConfigArguments arguments;
   std::string folder;
   std::string kind;
@@ -39,7 +39,7 @@ struct Options {
        reference = false, job = false;
 };
 
-int run(const Options& options) {
+int run(const StudyOptions& options) {
   if (options.job) return study::run_job();
   if (options.reference) {
     winsize size{};
@@ -67,9 +67,9 @@ int run(const Options& options) {
 }  // namespace
 
 Verb study_verb() {
-  return {"study", "run a study in fresh processes, resumable, with every record kept", kHelp,
+  return {"study", "run a study in fresh processes, resumable, with every record kept", kStudyHelp,
           [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<StudyOptions>();
             options->arguments.add_to(app);
             app.add_option("-o,--output", options->folder, "the study's folder (runs/study-NAME)").option_text("DIR");
             app.add_flag("--retry-failed", options->retry_failed, "do again what failed; the old records stay");

@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kTrainHelp =
     R"(Trains the model that CONFIG describes, evaluates it (a linear probe, or the accuracy on the test images) and leaves a
 folder in runs/, or the one named by run.dir: config.yaml, metrics.jsonl, checkpoint.safetensors, state.json, summary.json,
 and what TensorBoard reads (tensorboard=false leaves that out). trace=true adds trace.json of the first steps, for
@@ -27,13 +27,13 @@ Examples:
 
 Exit codes: 0 done, 1 failure (a full disk, a loss that is not finite), 2 a mistake in what was asked for, 130 interrupted.)";
 
-struct Options {
+struct TrainArguments {
   ConfigArguments arguments;
   std::string resume;
   bool quiet = false;
 };
 
-Config load(const Options& options) {
+Config load(const TrainArguments& options) {
   if (options.resume.empty()) return options.arguments.load();
   if (!options.arguments.file().empty()) {
     fail(ErrorKind::user, "[train] expected no configuration file beside --resume, got {}. The run has its own",
@@ -42,7 +42,7 @@ Config load(const Options& options) {
   return RunFolder::read_config(options.resume, options.arguments.overrides());
 }
 
-int run(const Options& options) {
+int run(const TrainArguments& options) {
   Config config = load(options);
   TrainOptions how;
   how.resume = options.resume;
@@ -59,8 +59,8 @@ int run(const Options& options) {
 }  // namespace
 
 Verb train_verb() {
-  return {"train", "train a model and leave a run folder", kHelp, [](Command& app) -> VerbAction {
-            auto options = std::make_shared<Options>();
+  return {"train", "train a model and leave a run folder", kTrainHelp, [](Command& app) -> VerbAction {
+            auto options = std::make_shared<TrainArguments>();
             options->arguments.add_to(app);
             app.add_option("--resume", options->resume, "go on with the run in this folder").option_text("RUN");
             app.add_flag("--quiet", options->quiet, "print nothing but errors");
