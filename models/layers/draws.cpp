@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -58,15 +58,22 @@ std::vector<std::int64_t> draw_rows(const Stream& stream, std::int64_t count, st
 
 std::vector<std::int64_t> draw_distinct_rows(const Stream& stream, std::int64_t count, std::int64_t rows) {
   REPRISE_INVARIANT(count <= rows);
-  std::vector<std::int64_t> all(static_cast<std::size_t>(rows));
-  std::iota(all.begin(), all.end(), std::int64_t{0});
+  // The first steps of a shuffle (Fisher and Yates) of all rows, of which only those out of place are held: a table may
+  // be far larger than what is drawn.
+  std::unordered_map<std::int64_t, std::int64_t> displaced;
+  auto row_at = [&](std::int64_t place) {
+    auto found = displaced.find(place);
+    return found == displaced.end() ? place : found->second;
+  };
   std::vector<std::uint32_t> words = draw_words(stream, count);
-  for (std::int64_t i = 0; i < count; ++i) {  // the first steps of a shuffle (Fisher and Yates)
-    auto at = static_cast<std::size_t>(i);
-    std::swap(all[at], all[at + static_cast<std::size_t>(below(words[at], rows - i))]);
+  std::vector<std::int64_t> drawn;
+  drawn.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t other = i + below(words[static_cast<std::size_t>(i)], rows - i);
+    drawn.push_back(row_at(other));
+    displaced[other] = row_at(i);
   }
-  all.resize(static_cast<std::size_t>(count));
-  return all;
+  return drawn;
 }
 
 Tensor make_index(Memory& memory, const std::string& name, const Shape& shape, const std::vector<std::int64_t>& rows) {
