@@ -10,6 +10,7 @@
 
 #include "autograd/op.h"
 #include "memory/meter.h"
+#include "memory/placement_plan.h"
 
 namespace reprise {
 
@@ -48,6 +49,7 @@ struct Schedule {
   Trail forward;                    // from the tape's first node to the backward
   Trail step;                       // to the end of the backward
   MeterSnapshot peak;               // of the dry step
+  PlacementPlan placement;          // of the step's blocks, up to the end of the backward
   bool exact = true;                // false where a region depends on data: sizes are then upper bounds
 };
 

@@ -238,6 +238,7 @@ void Tape::follow(const Schedule* schedule) {
   if (schedule && !data_.nodes.empty())
     fail(ErrorKind::user, "[follow] expected an empty tape, got {} nodes", data_.nodes.size());
   schedule_ = schedule;
+  if (Arena* arena = memory_.arena()) arena->follow(schedule ? &schedule->placement : nullptr);
   memory_.meter().restart_trail();
   trail_start_ = memory_.meter().snapshot().events;
 }
@@ -265,6 +266,7 @@ void Tape::clear() {
   data_.open_segment = kNone;
   for (auto& recent : scratch_->constants) recent.tensor = Tensor();
   data_.constants.clear();
+  if (schedule_ && memory_.arena()) memory_.arena()->follow(nullptr);
   schedule_ = nullptr;
   if (data_.data_dependent) preserver.set_bounding(false);
   data_.data_dependent = false;

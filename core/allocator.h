@@ -28,6 +28,7 @@ const char* to_string(Category category);
 struct Allocation {
   std::byte* data = nullptr;
   std::int64_t charged = 0;
+  std::int64_t serial = 0;  // of a block without bytes, which has no address to be known by
 };
 
 constexpr std::int64_t round_up_64(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }

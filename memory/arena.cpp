@@ -77,7 +77,9 @@ Allocation Arena::allocate(std::int64_t bytes, Category category) {
   if (!meter_.fits(charged)) refuse(bytes, category, fmt::format("a budget of {} bytes", meter_.budget()));
   BlockInfo info{bytes, category, nullptr, meter_.current_op()};
   std::byte* data = nullptr;
-  if (charged <= kSmallBytes) data = place(small_, charged, info);
+  std::int64_t planned = plan_ ? planned_offset(charged) : -1;
+  if (planned >= 0) data = place(large_, charged, info, planned);
+  if (!data && charged <= kSmallBytes) data = place(small_, charged, info);
   if (!data) data = place(large_, charged, info);
   if (!data) {
     std::int64_t most = std::min(limit_, large_.placement.capacity());
@@ -89,14 +91,31 @@ Allocation Arena::allocate(std::int64_t bytes, Category category) {
   return {data, charged};
 }
 
-std::byte* Arena::place(Range& range, std::int64_t charged, const BlockInfo& info) {
+void Arena::follow(const PlacementPlan* plan) {
+  plan_ = plan && !plan->blocks.empty() ? plan : nullptr;
+  next_planned_ = 0;
+  if (plan_) plan_base_ = large_.placement.used_end();
+}
+
+/// Where the next block of the plan goes; -1 where that is not said. Ends the plan after its last block, or when the
+/// request is another.
+std::int64_t Arena::planned_offset(std::int64_t charged) {
+  const PlacementPlan::Block& block = plan_->blocks[next_planned_++];
+  bool foreseen = block.charged == charged;
+  if (!foreseen || next_planned_ == plan_->blocks.size()) plan_ = nullptr;
+  return foreseen && block.offset >= 0 ? plan_base_ + block.offset : -1;
+}
+
+/// At `wanted` where that is free; without a wish at the lowest address that fits. Null: no room.
+std::byte* Arena::place(Range& range, std::int64_t charged, const BlockInfo& info, std::int64_t wanted) {
   try {
     range.placement.reserve_one();
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
   std::int64_t extent = range.placement.extent();
-  std::int64_t offset = range.placement.place(charged, info);
+  std::int64_t offset =
+      wanted < 0 ? range.placement.place(charged, info) : range.placement.place_at(wanted, charged, info);
   if (offset < 0) return nullptr;
   if (range.placement.extent() > range.committed && !commit(range)) {
     range.placement.free(offset);

@@ -13,6 +13,7 @@
 #include "core/allocator.h"
 #include "memory/meter.h"
 #include "memory/placement.h"
+#include "memory/placement_plan.h"
 
 namespace reprise {
 
@@ -34,6 +35,11 @@ class Arena final : public Allocator {
   Allocation allocate(std::int64_t bytes, Category category) override;
   void release(const Allocation& allocation, Category category) noexcept override;
   void set_name(const Allocation& allocation, const char* name) noexcept override;
+
+  /// The requests to come are those of a step that was laid out: each goes to its place there, above all blocks that
+  /// are live now, as long as requests are of the sizes foreseen and their places are free; then, and after the last,
+  /// as without a plan. Null: no plan. The plan must live until then or until the next call.
+  void follow(const PlacementPlan* plan);
 
   /// Guard mode: new and freed blocks are filled with 0xff, which reads as NaN and as an index out of range.
   void poison_freed(bool on) { fill_ = on; }
@@ -71,7 +77,8 @@ class Arena final : public Allocator {
     Placement placement{0};
   };
 
-  std::byte* place(Range& range, std::int64_t charged, const BlockInfo& info);
+  std::byte* place(Range& range, std::int64_t charged, const BlockInfo& info, std::int64_t wanted = -1);
+  std::int64_t planned_offset(std::int64_t charged);
   bool commit(Range& range);
   [[noreturn]] void refuse(std::int64_t bytes, Category category, const std::string& limit) const;
 
@@ -79,6 +86,9 @@ class Arena final : public Allocator {
   std::int64_t limit_;
   bool fill_ = false;
   Range large_, small_;
+  const PlacementPlan* plan_ = nullptr;
+  std::size_t next_planned_ = 0;
+  std::int64_t plan_base_ = 0;
 };
 
 }  // namespace reprise

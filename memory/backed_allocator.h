@@ -25,7 +25,7 @@ class BackedAllocator final : public Allocator {
   }
   void release(const Allocation& allocation, Category category) noexcept override {
     std::free(allocation.data);
-    inner_.release({nullptr, allocation.charged}, category);
+    inner_.release({nullptr, allocation.charged, allocation.serial}, category);
   }
 
  private:

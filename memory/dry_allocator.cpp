@@ -20,7 +20,9 @@ Allocation DryAllocator::allocate(std::int64_t bytes, Category category) {
   std::int64_t charged = round_up_64(bytes);
   ++live_[{charged, category}];
   meter_.add(category, charged);
-  return {nullptr, charged};
+  ++serial_;
+  if (recording_) lives_.push_back({charged, moment_++});
+  return {nullptr, charged, serial_};
 }
 
 void DryAllocator::release(const Allocation& allocation, Category category) noexcept {
@@ -28,6 +30,20 @@ void DryAllocator::release(const Allocation& allocation, Category category) noex
   auto found = live_.find({allocation.charged, category});
   if (found != live_.end() && --found->second == 0) live_.erase(found);
   meter_.remove(category, allocation.charged);
+  if (recording_ && allocation.serial > first_serial_)
+    lives_[static_cast<std::size_t>(allocation.serial - first_serial_ - 1)].end = moment_++;
+}
+
+void DryAllocator::record_lives() {
+  lives_.clear();
+  first_serial_ = serial_;
+  moment_ = 0;
+  recording_ = true;
+}
+
+std::vector<BlockLife> DryAllocator::lives() {
+  recording_ = false;
+  return std::move(lives_);
 }
 
 std::vector<LiveBlock> DryAllocator::largest_live(std::size_t count) const {

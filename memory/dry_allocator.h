@@ -11,6 +11,7 @@
 
 #include "core/allocator.h"
 #include "memory/meter.h"
+#include "memory/placement_plan.h"
 
 namespace reprise {
 
@@ -23,6 +24,11 @@ class DryAllocator final : public Allocator {
   Allocation allocate(std::int64_t bytes, Category category) override;
   void release(const Allocation& allocation, Category category) noexcept override;
 
+  /// Takes down the lives of the blocks from now on, until lives() is called.
+  void record_lives();
+  /// The blocks asked for since record_lives(), in that order.
+  std::vector<BlockLife> lives();
+
   /// The `count` largest live blocks, largest first; sizes are as charged, and names are not known.
   std::vector<LiveBlock> largest_live(std::size_t count) const;
 
@@ -31,6 +37,11 @@ class DryAllocator final : public Allocator {
   Device device_;
   // How many blocks are live of each charged size and category, largest size first.
   std::map<std::pair<std::int64_t, Category>, std::int64_t, std::greater<>> live_;
+  bool recording_ = false;
+  std::int64_t serial_ = 0;        // of the last block
+  std::int64_t first_serial_ = 0;  // the last one before lives_ begins
+  std::int64_t moment_ = 0;
+  std::vector<BlockLife> lives_;
 };
 
 }  // namespace reprise

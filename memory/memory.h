@@ -47,6 +47,8 @@ class Memory {
   void fail_allocation(std::int64_t n) { fault_->fail_at(n); }
   Meter& meter() { return meter_; }
   const Meter& meter() const { return meter_; }
+  /// Null unless this is a dry run.
+  DryAllocator* dry() { return dry_ ? &*dry_ : nullptr; }
   /// Null on a dry run.
   Arena* arena() { return arena_ ? &*arena_ : nullptr; }
   bool is_dry() const { return dry_.has_value(); }

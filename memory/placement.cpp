@@ -17,9 +17,10 @@ constexpr std::int64_t kGranule = 64;
 }
 
 void Placement::reserve_one() {
-  // A placement adds at most two records: the block and what is left of the free run it was cut from.
-  bool two_spare = spare_ != kNone && nodes_[spare_].after != kNone;
-  if (!two_spare && nodes_.capacity() - nodes_.size() < 2) nodes_.reserve(nodes_.size() * 2 + 64);
+  // A placement adds at most three records: free bytes up to the block, the block, and what is left behind it.
+  std::size_t spare = 0;
+  for (Index n = spare_; n != kNone && spare < 3; n = nodes_[n].after) ++spare;
+  if (spare < 3 && nodes_.capacity() - nodes_.size() < 3) nodes_.reserve(nodes_.size() * 2 + 64);
   if (2 * (used_count_ + 1) <= table_.size()) return;
   std::size_t size = table_.empty() ? 128 : table_.size() * 2;
   std::vector<Index> old(size, kNone);
@@ -194,6 +195,69 @@ std::int64_t Placement::place(std::int64_t size, const BlockInfo& info) noexcept
   nodes_[n].info = info;
   index_used(n);
   return nodes_[n].offset;
+}
+
+/// The free run that holds the byte at `offset`, or none.
+Placement::Index Placement::free_run_at(std::int64_t offset) const {
+  Index found = kNone;
+  for (Index n = root_; n != kNone;) {
+    bool right = nodes_[n].offset <= offset;
+    if (right) found = n;
+    n = right ? nodes_[n].right : nodes_[n].left;
+  }
+  return found != kNone && offset < nodes_[found].offset + nodes_[found].size ? found : kNone;
+}
+
+/// A run in the address order before `next`, in no tree yet.
+Placement::Index Placement::new_run(std::int64_t offset, std::int64_t size, Index next) {
+  Index n = new_node();
+  nodes_[n].offset = offset;
+  nodes_[n].size = size;
+  nodes_[n].state = State::used;
+  link_before(n, next);
+  return n;
+}
+
+/// Free bytes from the extent to `end`, which becomes the extent.
+void Placement::extend_to(std::int64_t end) {
+  if (last_ != kNone && nodes_[last_].state == State::free) {
+    nodes_[last_].size = end - nodes_[last_].offset;
+    refresh_from(last_);
+  } else {
+    make_free(new_run(extent_, end - extent_, kNone));
+  }
+  extent_ = end;
+}
+
+std::int64_t Placement::place_at(std::int64_t offset, std::int64_t size, const BlockInfo& info) noexcept {
+  if (offset < 0 || size > capacity_ - offset) return -1;
+  std::int64_t end = offset + size;
+  if (offset < extent_) {
+    Index at = free_run_at(offset);
+    if (at == kNone) return -1;
+    bool reaches_extent = nodes_[at].offset + nodes_[at].size == extent_;
+    if (end > nodes_[at].offset + nodes_[at].size && !(reaches_extent && end > extent_)) return -1;
+  }
+  if (end > extent_) extend_to(end);
+  Index n = free_run_at(offset);
+  std::int64_t below = offset - nodes_[n].offset, above = nodes_[n].offset + nodes_[n].size - end;
+  if (below > 0) {
+    Index next = nodes_[n].after;
+    nodes_[n].size = below;
+    refresh_from(n);
+    n = new_run(offset, size, next);
+    if (above > 0) make_free(new_run(end, above, next));
+  } else {
+    n = cut_low(n, size);
+  }
+  nodes_[n].info = info;
+  index_used(n);
+  return offset;
+}
+
+std::int64_t Placement::used_end() const {
+  if (last_ == kNone) return 0;
+  return nodes_[last_].state == State::free ? nodes_[last_].offset : extent_;
 }
 
 BlockInfo Placement::free(std::int64_t offset) noexcept {

@@ -1,4 +1,5 @@
-// Where blocks go in one range of addresses: the lowest address that fits; freed neighbours are merged.
+// Where blocks go in one range of addresses: the lowest address that fits, or one that is asked for; freed neighbours
+// are merged.
 //
 // Pure bookkeeping on offsets; it never touches the memory it manages. The arena has two of these, for small and for
 // large blocks. The same sequence of calls gives the same offsets. Allocate and free cost O(log n), and no heap
@@ -30,11 +31,15 @@ class Placement {
   /// The offset for `size` bytes (a positive multiple of 64), or -1 when the range has no room. Call reserve_one()
   /// before. The extent may grow.
   std::int64_t place(std::int64_t size, const BlockInfo& info) noexcept;
+  /// The same at a given offset, a multiple of 64; -1 when bytes there are in use or beyond the range.
+  std::int64_t place_at(std::int64_t offset, std::int64_t size, const BlockInfo& info) noexcept;
   /// Frees the block at `offset` and returns what was known about it. The offset must be one that place() gave.
   BlockInfo free(std::int64_t offset) noexcept;
   /// The record of the block in use at `offset`; null when there is none.
   BlockInfo* find(std::int64_t offset) noexcept;
 
+  /// One past the highest byte in use.
+  std::int64_t used_end() const;
   /// One past the highest byte ever given out.
   std::int64_t extent() const { return extent_; }
   /// Takes back growth beyond `extent`: the bytes above it must be free.
@@ -78,6 +83,9 @@ class Placement {
   Index first_fit(std::int64_t size) const;
   Index grow(std::int64_t size);
   Index cut_low(Index n, std::int64_t size);
+  Index free_run_at(std::int64_t offset) const;
+  Index new_run(std::int64_t offset, std::int64_t size, Index next);
+  void extend_to(std::int64_t end);
 
   std::int64_t largest_of(Index n) const { return n == kNone ? 0 : nodes_[n].largest; }
   void refresh_from(Index n);

@@ -26,6 +26,7 @@ Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::ve
   Meter& meter = dry.memory().meter();
   meter.reset_peak();
   dry.follow(&schedule);
+  dry.memory().dry()->record_lives();
   {
     Value root = forward();
     schedule.forward = dry.trail();
@@ -35,6 +36,7 @@ Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::ve
   }
   schedule.peak = meter.snapshot();
   dry.clear();
+  schedule.placement = plan_placement(dry.memory().dry()->lives(), Arena::kSmallBytes);
   schedule.exact = exact;
   return schedule;
 }

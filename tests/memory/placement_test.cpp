@@ -76,6 +76,46 @@ RC_GTEST_PROP(Placement, GivesTheLowestAddressThatFits, ()) {
   if (fast.extent() > 0) RC_ASSERT(place(fast, fast.extent()) == 0);  // all of it is one block again
 }
 
+RC_GTEST_PROP(Placement, GivesTheAddressAskedForIfItIsFree, ()) {
+  Placement placement(1 << 20);
+  std::map<std::int64_t, std::int64_t> used;  // offset to end
+  std::int64_t extent = 0;
+  for (std::uint32_t word : *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::arbitrary<std::uint32_t>())) {
+    for (std::uint32_t k = 0; k < 8; ++k) {
+      std::uint32_t r = word * (2 * k + 1) ^ (word >> (k + 3));
+      if (!used.empty() && r % 3 == 0) {
+        auto it = std::next(used.begin(), static_cast<std::ptrdiff_t>((r >> 8) % used.size()));
+        placement.free(it->first);
+        used.erase(it);
+        continue;
+      }
+      std::int64_t size = 64 * (1 + (r >> 16) % 9), wanted = 64 * ((r >> 4) % 200);
+      bool free = std::none_of(used.begin(), used.end(),
+                               [&](auto& block) { return block.first < wanted + size && wanted < block.second; });
+      placement.reserve_one();
+      std::int64_t at = r % 3 == 1 ? placement.place(size, BlockInfo{.bytes = size})
+                                   : placement.place_at(wanted, size, BlockInfo{.bytes = size});
+      if (r % 3 != 1) RC_ASSERT(at == (free ? wanted : -1));
+      if (at < 0) continue;
+      for (auto [offset, end] : used) RC_ASSERT(end <= at || at + size <= offset);
+      used[at] = at + size;
+      extent = std::max(extent, at + size);
+      RC_ASSERT(placement.extent() == extent);
+      RC_ASSERT(placement.find(at)->bytes == size);
+      std::int64_t runs = 0, last = 0;
+      for (auto [offset, end] : used) {
+        runs += offset > last;
+        last = end;
+      }
+      RC_ASSERT(placement.free_block_count() == runs + (extent > last));
+      RC_ASSERT(placement.used_end() == last);
+    }
+  }
+  for (auto [offset, end] : used) placement.free(offset);
+  RC_ASSERT(placement.used_end() == 0);
+  if (extent > 0) RC_ASSERT(place(placement, extent) == 0);  // all of it is one block again
+}
+
 TEST(Placement, AFullRangeRefusesAndGoesOn) {
   Placement placement(640);
   EXPECT_EQ(place(placement, 320), 0);
