@@ -46,6 +46,9 @@ NodeBackward::NodeBackward(Tape& tape, std::uint32_t node, BackwardScratch& scra
 }
 
 NodeBackward::~NodeBackward() {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    if (targets_[i].made) data_.operands[node_.first_operand + i].leaf->grad = Tensor();
+  }
   targets_.clear();
   serving_.clear();
 }
@@ -277,6 +280,7 @@ void NodeBackward::stage() {
       if (holders(target.tensor) == 1 && target.tensor.storage().category() == Category::gradients) continue;
       leaf.grad =
           make_tensor(allocator, tape_.memory().observer(), leaf.data.dtype(), leaf.data.shape(), Category::gradients);
+      target.made = true;
     }
     leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
   }
@@ -293,6 +297,7 @@ void NodeBackward::commit() noexcept {
     else
       add_to_leaf(*operand.leaf, target);
     target.tensor = Tensor();
+    target.made = false;
   }
 }
 

@@ -18,6 +18,7 @@ struct BackwardScratch {
     TensorView view;
     bool direct = false;  // the formula adds to the sum gathered so far
     bool first = false;   // the formula writes the accumulator itself, which counted as zero
+    bool made = false;    // the leaf's accumulator was made for this node, and goes again if it fails
     Tensor spare;         // for a sum of two gradients whose memory others share
   };
   std::vector<TensorView> in, out, grad_out;

@@ -238,6 +238,7 @@ void Tape::follow(const Schedule* schedule) {
   if (schedule && !data_.nodes.empty())
     fail(ErrorKind::user, "[follow] expected an empty tape, got {} nodes", data_.nodes.size());
   schedule_ = schedule;
+  on_schedule_ = true;
   memory_.meter().restart_trail();
   trail_start_ = memory_.meter().snapshot().events;
 }
