@@ -222,6 +222,7 @@ void BackwardEngine::differentiate(std::uint32_t index) {
   if (observer) observer->before_backward(tape_, index);
   NodeBackward context(tape_, index, scratch_);
   context.prepare();
+  context.stage();
   if (context.has_work() && !tape_.memory().is_dry()) {
     if (op.effect) tape_.leave_schedule();  // it may call a user's hook
     if (Guard* guard = tape_.guard())
@@ -229,7 +230,7 @@ void BackwardEngine::differentiate(std::uint32_t index) {
     else
       op.backward(context);
   }
-  context.stage();
+  context.announce();
   if (observer) observer->after_backward(tape_, index, context.gradients());
   context.commit();
 }

@@ -40,8 +40,11 @@ class NodeBackward final : public BackwardContext {
   void prepare();
   /// The gradient of each operand, handed through or made; for observers.
   std::vector<TensorView> gradients() const;
-  /// Takes what handing on will need, so that commit() cannot fail. Errors: memory.
+  /// Takes what handing on will need, so that commit() cannot fail. Before the formula runs, which may add to sums at
+  /// once and then must not run again. Errors: memory.
   void stage();
+  /// Tells the accumulators that commit() is about to write them. Errors: memory, where one is owed as state.
+  void announce();
   /// Adds all gradients to their values and leaves.
   void commit() noexcept;
 
