@@ -24,9 +24,6 @@ using testing::Lab;
 struct Injected : std::exception {};
 
 int break_in = -1;  // calls of a kernel below until one throws; negative: none does
-int stop_in = -1;   // questions until the answer is to stop; negative: it never is
-
-bool stop_now() { return stop_in >= 0 && stop_in-- == 0; }
 
 /// Spoils what it was to write, so that a resumed backward that kept it would show.
 void break_at(const TensorView& to) {
@@ -164,6 +161,14 @@ class Step {
   }
 };
 
+int stop_in = -1;         // questions until the answer is to stop; negative: it never is
+Step* stopped = nullptr;  // whose tape asks
+
+bool stop_now() {
+  stopped->note_level();
+  return stop_in >= 0 && stop_in-- == 0;
+}
+
 /// Notes the live bytes when each node begins, and fails one.
 class FailAt final : public TapeObserver {
  public:
@@ -281,8 +286,8 @@ TEST_P(Fault, AStopIsHeardBeforeEveryNode) {
   for (int at = 0;; ++at, ++cases) {
     Step step(method(), mode());
     std::vector<double> before = step.bytes();
-    FailAt levels(step, -1);
     step.lab_.tape->set_stop(&stop_now);
+    stopped = &step;
     stop_in = at;
     try {
       step.lab_.tape->backward(step.roots_);
@@ -290,7 +295,6 @@ TEST_P(Fault, AStopIsHeardBeforeEveryNode) {
       break;
     } catch (const Interrupted&) {
     }
-    step.note_level();
     resume(step, before);
   }
   EXPECT_GE(cases, 15);
