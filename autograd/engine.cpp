@@ -44,19 +44,32 @@ void BackwardEngine::run(std::span<const Value> of, bool keep) {
     require_same(of, keep);
   else
     start(of, keep);
-  struct PutBack {  // whatever leaves this function, every state is at its newest bytes
-    Preserver& preserver;
-    ~PutBack() { preserver.close_all(); }
-  } put_back{preserver_};
+  struct OnExit {  // whatever leaves this function, every state is at its newest bytes
+    Tape& tape;
+    bool whole = false;
+    ~OnExit() {
+      tape.memory().preserver().close_all();
+      if (!whole) tape.leave_schedule();  // a node that failed took memory and gave it back, and will again
+    }
+  } on_exit{tape_};
+  if (!state_.active) seed(of);
+  walk();
+  on_exit.whole = true;
+  finish();
+}
+
+void BackwardEngine::walk() {
   while (true) {
     finish_leaves(state_.next);
     if (state_.next == 0) break;
     std::uint32_t index = state_.next - 1;
-    if (state_.reached[index]) visit(index);
+    if (state_.reached[index]) {
+      tape_.stop_here();
+      visit(index);
+    }
     state_.next = index;
   }
   leave_segment();
-  finish();
 }
 
 void BackwardEngine::require_same(std::span<const Value> of, bool keep) const {
@@ -77,15 +90,14 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
            data_.nodes[data_.values[value.id()].node].op->name);
     }
   }
-  if (const Schedule* schedule = tape_.schedule()) check_trail(tape_, schedule->forward, "forward");
+  if (tape_.on_schedule()) check_trail(tape_, tape_.schedule()->forward, "forward");
   mark(of);
+  if (keep) tape_.leave_schedule();  // what is kept frees nothing; the schedule tells of a backward that does
   state_.keep = keep;
   state_.segment = kNone;
   state_.first_pending_leaf = 0;
   state_.roots.clear();
   for (const Value& value : of) state_.roots.push_back(value.id());
-  seed(of);
-  state_.active = true;
 }
 
 void BackwardEngine::mark(std::span<const Value> of) {
@@ -137,6 +149,7 @@ void BackwardEngine::seed(std::span<const Value> of) {
     if (cotangent.defined()) add_into(cotangent.view(), seeds[i].view());
     cotangent = std::move(seeds[i]);
   }
+  state_.active = true;
 }
 
 bool BackwardEngine::has_gradient(const NodeRecord& node) const {
@@ -209,13 +222,15 @@ void BackwardEngine::differentiate(std::uint32_t index) {
   if (observer) observer->before_backward(tape_, index);
   NodeBackward context(tape_, index, scratch_);
   context.prepare();
+  context.stage();
   if (context.has_work() && !tape_.memory().is_dry()) {
+    if (op.effect) tape_.leave_schedule();  // it may call a user's hook
     if (Guard* guard = tape_.guard())
       guard->backward(context);
     else
       op.backward(context);
   }
-  context.stage();
+  context.announce();
   if (observer) observer->after_backward(tape_, index, context.gradients());
   context.commit();
 }
@@ -245,6 +260,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
     leaf->grad_partial = false;
     while (use.next_hook < leaf->hooks.size() && !tape_.memory().is_dry()) {
       preserver_.close_all();
+      tape_.leave_schedule();  // a dry trace runs no hooks, so it cannot know what they do to memory
       auto hook = leaf->hooks[use.next_hook];
       hook(*leaf);
       ++state_.leaves[state_.first_pending_leaf].next_hook;
@@ -254,7 +270,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
 }
 
 void BackwardEngine::finish() {
-  if (const Schedule* schedule = tape_.schedule()) check_trail(tape_, schedule->step, "backward");
+  if (tape_.on_schedule()) check_trail(tape_, tape_.schedule()->step, "backward");
   state_.active = false;
   state_.roots.clear();
   state_.leaves.clear();

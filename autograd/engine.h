@@ -21,10 +21,12 @@ class BackwardEngine {
   void run(std::span<const Value> of, bool keep);
 
  private:
+  /// All of a beginning that memory has no part in: seed() follows.
   void start(std::span<const Value> of, bool keep);
   void require_same(std::span<const Value> of, bool keep) const;
   void mark(std::span<const Value> of);
   void seed(std::span<const Value> of);
+  void walk();
   void visit(std::uint32_t index);
   bool has_gradient(const NodeRecord& node) const;
   void differentiate(std::uint32_t index);

@@ -46,6 +46,9 @@ NodeBackward::NodeBackward(Tape& tape, std::uint32_t node, BackwardScratch& scra
 }
 
 NodeBackward::~NodeBackward() {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    if (targets_[i].made) data_.operands[node_.first_operand + i].leaf->grad = Tensor();
+  }
   targets_.clear();
   serving_.clear();
 }
@@ -272,13 +275,22 @@ void NodeBackward::stage() {
       continue;
     }
     Leaf& leaf = *operand.leaf;
-    if (!leaf.grad.defined()) {
-      leaf.grad_empty = true;
-      if (holders(target.tensor) == 1 && target.tensor.storage().category() == Category::gradients) continue;
-      leaf.grad =
-          make_tensor(allocator, tape_.memory().observer(), leaf.data.dtype(), leaf.data.shape(), Category::gradients);
-    }
-    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
+    if (leaf.grad.defined()) continue;
+    leaf.grad_empty = true;
+    if (holders(target.tensor) == 1 && target.tensor.storage().category() == Category::gradients) continue;
+    leaf.grad =
+        make_tensor(allocator, tape_.memory().observer(), leaf.data.dtype(), leaf.data.shape(), Category::gradients);
+    target.made = true;
+  }
+}
+
+void NodeBackward::announce() {
+  for (int i = 0; i < node_.inputs + node_.updates; ++i) {
+    const Target& target = targets_[i];
+    const OperandRecord& operand = data_.operands[node_.first_operand + i];
+    if (!target.tensor.defined() || target.direct || target.first || operand.kind != OperandKind::leaf) continue;
+    Leaf& leaf = *operand.leaf;
+    if (leaf.grad.defined()) leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
   }
 }
 
@@ -293,6 +305,7 @@ void NodeBackward::commit() noexcept {
     else
       add_to_leaf(*operand.leaf, target);
     target.tensor = Tensor();
+    target.made = false;
   }
 }
 

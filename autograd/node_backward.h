@@ -18,6 +18,7 @@ struct BackwardScratch {
     TensorView view;
     bool direct = false;  // the formula adds to the sum gathered so far
     bool first = false;   // the formula writes the accumulator itself, which counted as zero
+    bool made = false;    // the leaf's accumulator was made for this node, and goes again if it fails
     Tensor spare;         // for a sum of two gradients whose memory others share
   };
   std::vector<TensorView> in, out, grad_out;
@@ -39,8 +40,11 @@ class NodeBackward final : public BackwardContext {
   void prepare();
   /// The gradient of each operand, handed through or made; for observers.
   std::vector<TensorView> gradients() const;
-  /// Takes what handing on will need, so that commit() cannot fail. Errors: memory.
+  /// Takes what handing on will need, so that commit() cannot fail. Before the formula runs, which may add to sums at
+  /// once and then must not run again. Errors: memory.
   void stage();
+  /// Tells the accumulators that commit() is about to write them. Errors: memory, where one is owed as state.
+  void announce();
   /// Adds all gradients to their values and leaves.
   void commit() noexcept;
 

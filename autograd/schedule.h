@@ -2,7 +2,9 @@
 // needed sets ask for, checks every node against it, and checks the sequence of memory events at each phase's end.
 //
 // Made by recompute/plan_step.h from dry traces of the same code that then runs, so the peak it tells is the peak that
-// is measured. A departure is an error before the backward, with nothing moved.
+// is measured. A departure is an error before the backward, with nothing moved. No trace knows of a backward that
+// fails, of a user's hook, or of another backward over the same nodes: from there on the tape goes its way without the
+// schedule.
 #pragma once
 
 #include <cstdint>

@@ -239,6 +239,7 @@ void Tape::follow(const Schedule* schedule) {
     fail(ErrorKind::user, "[follow] expected an empty tape, got {} nodes", data_.nodes.size());
   schedule_ = schedule;
   if (Arena* arena = memory_.arena()) arena->follow(schedule ? &schedule->placement : nullptr);
+  on_schedule_ = true;
   memory_.meter().restart_trail();
   trail_start_ = memory_.meter().snapshot().events;
 }

@@ -18,6 +18,7 @@
 #include "autograd/op.h"
 #include "autograd/schedule.h"
 #include "autograd/value.h"
+#include "core/interrupt.h"
 #include "memory/memory.h"
 
 namespace reprise {
@@ -72,7 +73,8 @@ class Tape {
   // ---- backward
   /// Adds the gradient of the sum of all elements of `of` to every reached leaf's accumulator. Without `keep` the
   /// visited nodes are consumed. After a failure the same call continues where it stopped.
-  /// Errors: user (a consumed node, another backward unfinished), replay, memory, whatever a hook throws.
+  /// Errors: user (a consumed node, another backward unfinished), replay, memory, whatever a hook throws; Interrupted
+  /// when asked to stop (set_stop).
   void backward(std::span<const Value> of, bool keep = false);
   void backward(const Value& of, bool keep = false) { backward(std::span(&of, 1), keep); }
 
@@ -80,6 +82,14 @@ class Tape {
   void clear();
   /// Ends an unfinished backward: its pending gradients are dropped; leaves it had touched must be cleared before use.
   void abandon_backward();
+
+  /// `stop` is asked before each node of a backward and of a replay, as stop_requested() of core/interrupt.h. Where it
+  /// says yes, the backward ends with Interrupted, with nothing of that node moved. Null, as at first: never.
+  void set_stop(bool (*stop)()) { stop_ = stop; }
+  /// For the engine and replay.
+  void stop_here() const {
+    if (stop_ && stop_()) throw Interrupted{"differentiating"};
+  }
 
   // ---- segments (use segment() in autograd/segment.h)
   void set_policy(SegmentPolicy* policy) { policy_ = policy; }
@@ -101,6 +111,10 @@ class Tape {
   /// tape must be empty. Errors of the nodes that follow (replay): the step departs from its schedule.
   void follow(const Schedule* schedule);
   const Schedule* schedule() const { return schedule_; }
+  /// From here to the next follow(), nothing is held against the schedule: what it tells of is over, or something has
+  /// moved memory that no trace can know of. Nodes recorded now owe what they read, as without a schedule.
+  void leave_schedule() { on_schedule_ = false; }
+  bool on_schedule() const { return schedule_ && on_schedule_; }
   /// Memory events since follow().
   Trail trail() const { return {memory_.meter().snapshot().events - trail_start_, memory_.meter().trail_hash()}; }
 
@@ -137,7 +151,9 @@ class Tape {
   SegmentPolicy* policy_ = nullptr;
   Replayer* replayer_ = nullptr;
   TapeObserver* observer_ = nullptr;
+  bool (*stop_)() = nullptr;
   const Schedule* schedule_ = nullptr;
+  bool on_schedule_ = true;
   std::uint64_t trail_start_ = 0;
   int no_grad_depth_ = 0;
   std::function<void(std::uint32_t)> node_hook_;

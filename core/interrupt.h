@@ -1,8 +1,8 @@
 // The polite stop: the first SIGINT, SIGTERM or SIGHUP asks the program to finish its step, a second one ends it at
 // once.
 //
-// The program installs the handler; the trainer and other long loops look at stop_requested() between steps. Library
-// code never exits by itself.
+// The program installs the handler; the trainer and other long loops look at stop_requested() between steps, and a
+// tape that was given it (Tape::set_stop) between nodes of a backward. Library code never exits by itself.
 #pragma once
 
 namespace reprise {
@@ -22,8 +22,8 @@ void restore_signals_for_exec();
 /// Whether somebody asked to stop.
 bool stop_requested();
 
-/// Thrown by a long loop with nothing to save that finds stop_requested(); the program then exits with
-/// kInterruptedExitCode. `doing` says what was cut short: "profiling".
+/// Thrown by a long loop with nothing to save that finds stop_requested(), and by a backward, which can be called
+/// again; the program then exits with kInterruptedExitCode. `doing` says what was cut short: "profiling".
 struct Interrupted {
   const char* doing;
 };

@@ -22,14 +22,21 @@ class NodeReplay {
       : tape_(tape), data_(tape.data()), preserver_(tape.memory().preserver()), serving_(preserver_) {}
 
   void run(std::uint32_t index) {
+    tape_.stop_here();
     index_ = index;
     if (TapeObserver* observer = tape_.observer()) observer->before_replay(tape_, index_);
-    gather();
-    plan_updates();
-    allocate();
-    announce();
     NodeRecord& node = data_.nodes[index_];
-    if (!node.op->view) execute(node);
+    std::uint32_t runs = node.runs;
+    try {
+      gather();
+      plan_updates();
+      allocate();
+      announce();
+      if (!node.op->view) execute(node);
+    } catch (...) {
+      if (node.runs == runs) take_back();  // a kernel that has begun may have written over what is preserved
+      throw;
+    }
     bind();
   }
 
@@ -49,6 +56,7 @@ class NodeReplay {
   Mask given() const;
   void allocate();
   void announce();
+  void take_back() noexcept;
   void bind();
   void bind_result(ValueId id, const Tensor& tensor);
   void release_operands();
@@ -64,6 +72,7 @@ class NodeReplay {
   std::vector<Tensor> updated_;  // per update: the private bytes written
   Mask given_ = 0;               // results that are at hand and need not be made
   std::vector<bool> in_place_;   // per update: written where this replay has made the old value
+  std::vector<ValueId> owed_;    // values whose bytes are owed on account of this node's writes
 };
 
 void NodeReplay::gather() {
@@ -211,9 +220,18 @@ void NodeReplay::announce() {
       if (value.replay_uses <= uses_here(at)) continue;
       value.replay_read = preserver_.owe(value.replay.storage(), value.replay.region(), instance.option.state,
                                          {instance.name, node().op->name, "result"});
+      owed_.push_back(at);
     }
     PreserveBy by = chosen ? preserve_by(schedule->choices[index_], u) : PreserveBy::as_asked;
     updated_[u].storage().announce(updated_[u].region(), Writer{node().op->name, index_, by});
+  }
+}
+
+/// So that a node which found no memory leaves none behind, and is run the same way when it is tried again.
+void NodeReplay::take_back() noexcept {
+  for (ValueId at : owed_) {
+    preserver_.drop(data_.values[at].replay_read);
+    data_.values[at].replay_read = kNoRead;
   }
 }
 
@@ -240,6 +258,7 @@ void NodeReplay::bind() {
   made_.clear();
   updated_.clear();
   serving_.clear();
+  owed_.clear();
   release_operands();
 }
 

@@ -1,13 +1,19 @@
-// Every allocation and every node of a backward is made to fail once. After each failure states and streams are at
-// their newest and the same backward, called again, completes with the bits of one that never failed.
+// Every allocation, node and kernel of a backward is made to fail once, and it is asked to stop before every node.
+// After each failure states and streams are at their newest, the live bytes at their level before the node that failed,
+// and the same backward, called again, completes with the bits of one that never failed. Without a schedule and with
+// one.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "autograd/array.h"
 #include "ops/arithmetic.h"
 #include "ops/draws.h"
 #include "ops/row_state.h"
 #include "ops/rows.h"
 #include "ops/state.h"
 #include "ops/unary.h"
+#include "recompute/plan_step.h"
 #include "tests/support/lab.h"
 
 namespace reprise {
@@ -17,99 +23,195 @@ using testing::Lab;
 
 struct Injected : std::exception {};
 
-class FailAt final : public TapeObserver {
- public:
-  explicit FailAt(int at) : left_(at) {}
-  void before_replay(const Tape&, std::uint32_t) override { tick(); }
-  void before_backward(const Tape&, std::uint32_t) override { tick(); }
-  bool fired() const { return left_ < 0; }
+int break_in = -1;  // calls of a kernel below until one throws; negative: none does
 
- private:
-  void tick() {
-    if (left_ >= 0 && left_-- == 0) throw Injected();
-  }
-  int left_;
-};
+/// Spoils what it was to write, so that a resumed backward that kept it would show.
+void break_at(const TensorView& to) {
+  if (break_in < 0 || break_in-- > 0) return;
+  std::memset(to.data, 0x7b, sizeof(double));
+  throw Injected();
+}
+
+void infer_brittle(InferContext& c) { c.result(0, c.dtype(0), c.shape(0)); }
+void forward_brittle(ForwardContext& c) {
+  break_at(c.out(0));
+  copy_strided(c.in(0), c.out(0));
+}
+void backward_brittle(BackwardContext& c) {
+  break_at(c.grad(0));
+  copy_strided(c.grad_out(0), c.grad(0));
+}
+const Op kBrittle{.name = "brittle",
+                  .about = "the same numbers, by a kernel that may fail half-way",
+                  .inputs = {"x"},
+                  .outputs = {"out"},
+                  .saves = {{"x", {}}},
+                  .infer = infer_brittle,
+                  .forward = forward_brittle,
+                  .backward = backward_brittle};
+
+/// Whether the tape follows a schedule, and whether hooks run, after which it goes its way without.
+enum class Mode : std::uint8_t { online, planned, planned_with_hooks };
+const char* to_string(Mode mode) {
+  return mode == Mode::online ? "online" : mode == Mode::planned ? "planned" : "planned_with_hooks";
+}
 
 /// One step with state read, written inside and after, in-place values, draws, two segments, and hooks.
 class Step {
  public:
-  explicit Step(Method method)
-      : lab_(method),
-        x_(lab_.leaf({4, 2}, {.1, .2, .3, .4, .5, .6, .7, .8})),
-        w_(lab_.leaf({4, 2}, {1, .9, .8, .7, .6, .5, .4, .3})) {
-    table_ = lab_.state({4, 2}, {2, 3, 4, 5, 6, 7, 8, 9});
-    counter_ = lab_.state({1}, {0});
-    w_->hooks.push_back([this](Leaf&) { enter_hook(); });
-    x_->hooks.push_back([this](Leaf&) { enter_hook(); });
-    Tape& t = *lab_.tape;
-    Value h = segment(t, "first", [&] { return block(mul(t, x_, 1.0)); });
-    mul_into(t, table_, 0.5);
-    y_ = segment(t, "second", [&] { return block(h); });
-    h.reset();
-    roots_ = {mul(t, y_, 2.0), y_};
-    add_into(t, table_, 0.25);
+  Step(Method method, Mode mode) : Step(method, false) {
+    if (mode != Mode::online) {
+      Step dry(method, true);
+      schedule_ = make_schedule(*dry.lab_.tape, [&] { return dry.forward(true).front(); });
+      EXPECT_TRUE(schedule_.exact);
+      lab_.tape->follow(&schedule_);
+    }
+    if (mode != Mode::planned) {
+      w_->hooks.push_back([this](Leaf&) { enter_hook(); });
+      x_->hooks.push_back([this](Leaf&) { enter_hook(); });
+    }
+    hooks_expected = mode == Mode::planned ? 0 : 2;
+    roots_ = forward(mode != Mode::online);
   }
 
-  Value block(const Value& in) {
+  /// Two roots, of which the second needs a gradient of its own and gets one from the first; or one, for a schedule.
+  std::vector<Value> forward(bool one_root) {
     Tape& t = *lab_.tape;
-    Value h = sin(t, mul(t, in, gather_rows(t, table_, lab_.indices({0, 1, 2, 3}))));
-    assign_rows(t, table_, lab_.indices({1, 2}), 0.75);
-    Value early = mul(t, h, w_);
+    stream_.position = 0;
+    Value h = segment(t, "first", [&] { return block(add(t, x_, b_), w_); });
+    mul_into(t, table_, 0.5);
+    Value y = segment(t, "second", [&] { return block(h, v_); });
+    h.reset();
+    Value z = mul(t, y, 2.0);
+    std::vector<Value> roots{one_root ? add(t, z, y) : z};
+    if (!one_root) roots.push_back(y);
+    add_into(t, table_, 0.25);
+    return roots;
+  }
+
+  Value block(const Value& in, const LeafRef& w) {
+    Tape& t = *lab_.tape;
+    Value h = sin(t, mul(t, mul(t, in, gather_rows(t, table_, all_rows_)), scale_));
+    h = t.apply_one(kBrittle, {h});
+    assign_rows(t, table_, some_rows_, 0.75);
+    Value early = mul(t, h, w);
     mul_into(t, h, 1.5);
     return mul(t, dropout(t, stream_, tanh(t, h), 0.25), early);
   }
 
   void enter_hook() {
+    note_level();
     if (fail_hook >= 0 && fail_hook-- == 0) throw Injected();
-    ++hooks_run;
     Tape::NoGrad no_grad(*lab_.tape);
     add_into(*lab_.tape, counter_, 1.0);
+    ++hooks_run;
   }
+  void note_level() { level = lab_.memory.meter().live(); }
 
   std::vector<double> bytes() const {
     std::vector<double> all = table_.to_doubles();
-    for (const LeafRef& leaf : {x_, w_}) {
+    for (double v : scale_.to_doubles()) all.push_back(v);
+    for (const LeafRef& leaf : {x_, b_, w_, v_}) {
       for (double v : leaf->data.to_doubles()) all.push_back(v);
     }
     all.push_back(static_cast<double>(stream_.position));
     return all;
   }
   std::vector<double> gradients() const {
-    std::vector<double> all = Lab::gradient(x_);
-    for (double v : Lab::gradient(w_)) all.push_back(v);
+    std::vector<double> all;
+    for (const LeafRef& leaf : {x_, b_, w_, v_}) {
+      for (double v : Lab::gradient(leaf)) all.push_back(v);
+    }
     return all;
   }
 
   Lab lab_;
-  LeafRef x_, w_;
-  Tensor table_, counter_;
+  LeafRef x_, b_, w_, v_;
+  Tensor table_, scale_, counter_;
+  Tensor all_rows_, some_rows_;
   Stream stream_{"r", 3, 0, 0};
-  Value y_;
-  std::vector<Value> roots_;  // the second needs a gradient of its own and gets one from the first
+  Schedule schedule_;
+  std::vector<Value> roots_;
+  std::int64_t level = 0;  // live bytes when the last node or hook began
   int fail_hook = -1;
-  int hooks_run = 0;
+  int hooks_run = 0, hooks_expected = 0;
+
+ private:
+  Step(Method method, bool dry)
+      : lab_(method, DType::f64, 1, dry),
+        x_(lab_.leaf({4, 2}, {.1, .2, .3, .4, .5, .6, .7, .8})),
+        b_(lab_.leaf({4, 2}, {.2, .1, .2, .1, .2, .1, .2, .1})),
+        w_(lab_.leaf({4, 2}, {1, .9, .8, .7, .6, .5, .4, .3})),
+        v_(lab_.leaf({4, 2}, {.3, .4, .5, .6, .7, .8, .9, 1})) {
+    table_ = lab_.state({4, 2}, {2, 3, 4, 5, 6, 7, 8, 9});
+    scale_ = lab_.state({4, 2}, {1.1, .9, 1.2, .8, 1.3, .7, 1.4, .6});
+    counter_ = lab_.state({1}, {0});
+    all_rows_ = rows({0, 1, 2, 3});
+    some_rows_ = rows({1, 2});
+  }
+
+  /// Known to a dry trace too, so that its schedule is exact.
+  Tensor rows(const std::vector<double>& at) {
+    Memory& memory = lab_.memory;
+    Tensor t = make_tensor(memory.backed_allocator(), memory.observer(), DType::i64,
+                           Shape{static_cast<std::int64_t>(at.size())}, Category::data);
+    t.assign_doubles(at);
+    t.storage().mark_constant();
+    return t;
+  }
 };
 
-class Fault : public ::testing::TestWithParam<Method> {
+int stop_in = -1;         // questions until the answer is to stop; negative: it never is
+Step* stopped = nullptr;  // whose tape asks
+
+bool stop_now() {
+  stopped->note_level();
+  return stop_in >= 0 && stop_in-- == 0;
+}
+
+/// Notes the live bytes when each node begins, and fails one.
+class FailAt final : public TapeObserver {
+ public:
+  FailAt(Step& step, int at) : step_(step), left_(at) {
+    step.note_level();
+    step.lab_.tape->set_observer(this);
+  }
+  void before_replay(const Tape&, std::uint32_t) override { tick(); }
+  void before_backward(const Tape&, std::uint32_t) override { tick(); }
+  bool fired() const { return left_ < 0; }
+
+ private:
+  void tick() {
+    step_.note_level();
+    if (left_ >= 0 && left_-- == 0) throw Injected();
+  }
+  Step& step_;
+  int left_;
+};
+
+class Fault : public ::testing::TestWithParam<std::tuple<Method, Mode>> {
  protected:
   struct Result {
     std::vector<double> gradients, bytes;
     friend bool operator==(const Result&, const Result&) = default;
   };
-  Result undisturbed() {
-    Step step(GetParam());
+  static Method method() { return std::get<0>(GetParam()); }
+  static Mode mode() { return std::get<1>(GetParam()); }
+  void TearDown() override { break_in = stop_in = -1; }
+  static Result undisturbed() {
+    Step step(method(), mode());
     step.lab_.tape->backward(step.roots_);
     return {step.gradients(), step.bytes()};
   }
   /// Runs `step` to its end after a failure, checking what must hold in between.
-  void resume(Step& step, const std::vector<double>& before) {
+  static void resume(Step& step, const std::vector<double>& before) {
+    EXPECT_EQ(step.lab_.memory.meter().live(), step.level);
     EXPECT_EQ(step.lab_.memory.preserver().open_blocks(), 0);
     EXPECT_EQ(step.bytes(), before);
     step.lab_.tape->backward(step.roots_);
     Result result{step.gradients(), step.bytes()};
     EXPECT_EQ(result, undisturbed());
-    EXPECT_EQ(step.hooks_run, 2);
+    EXPECT_EQ(step.hooks_run, step.hooks_expected);
     EXPECT_EQ(step.lab_.memory.preserver().live().reads, 0);
     EXPECT_EQ(step.lab_.memory.meter().live(Category::cotangents), 0);
     EXPECT_EQ(step.lab_.memory.meter().live(Category::preserved), 0);
@@ -117,16 +219,20 @@ class Fault : public ::testing::TestWithParam<Method> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Methods, Fault,
-                         ::testing::Values(Method::retain, Method::whole, Method::region, Method::mixed),
-                         [](const auto& info) { return to_string(info.param); });
+                         ::testing::Combine(::testing::Values(Method::retain, Method::whole, Method::region,
+                                                              Method::mixed),
+                                            ::testing::Values(Mode::online, Mode::planned, Mode::planned_with_hooks)),
+                         [](const auto& info) {
+                           return std::string(to_string(std::get<0>(info.param))) + "_" +
+                                  to_string(std::get<1>(info.param));
+                         });
 
 TEST_P(Fault, EveryNodeOfTheBackwardFailsOnce) {
   int cases = 0;
   for (int at = 0;; ++at, ++cases) {
-    Step step(GetParam());
+    Step step(method(), mode());
     std::vector<double> before = step.bytes();
-    FailAt fault(at);
-    step.lab_.tape->set_observer(&fault);
+    FailAt fault(step, at);
     try {
       step.lab_.tape->backward(step.roots_);
       ASSERT_FALSE(fault.fired());
@@ -141,24 +247,63 @@ TEST_P(Fault, EveryNodeOfTheBackwardFailsOnce) {
 TEST_P(Fault, EveryAllocationOfTheBackwardFailsOnce) {
   int cases = 0;
   for (int at = 0;; ++at, ++cases) {
-    Step step(GetParam());
+    Step step(method(), mode());
     std::vector<double> before = step.bytes();
+    FailAt levels(step, -1);
     step.lab_.memory.fail_allocation(at);
     try {
       step.lab_.tape->backward(step.roots_);
       step.lab_.memory.fail_allocation(-1);
       break;
     } catch (const Error& error) {
-      ASSERT_EQ(error.kind(), ErrorKind::memory);
+      ASSERT_EQ(error.kind(), ErrorKind::memory) << error.what();
     }
     resume(step, before);
   }
   EXPECT_GE(cases, 8);
 }
 
+TEST_P(Fault, EveryCallOfAKernelFailsOnceHalfWay) {
+  int cases = 0;
+  for (int at = 0;; ++at, ++cases) {
+    Step step(method(), mode());
+    std::vector<double> before = step.bytes();
+    FailAt levels(step, -1);
+    break_in = at;
+    try {
+      step.lab_.tape->backward(step.roots_);
+      ASSERT_GE(break_in, 0);
+      break;
+    } catch (const Injected&) {
+    }
+    resume(step, before);
+  }
+  EXPECT_GE(cases, method() == Method::whole || method() == Method::region ? 4 : 2);
+}
+
+TEST_P(Fault, AStopIsHeardBeforeEveryNode) {
+  int cases = 0;
+  for (int at = 0;; ++at, ++cases) {
+    Step step(method(), mode());
+    std::vector<double> before = step.bytes();
+    step.lab_.tape->set_stop(&stop_now);
+    stopped = &step;
+    stop_in = at;
+    try {
+      step.lab_.tape->backward(step.roots_);
+      ASSERT_GE(stop_in, 0);
+      break;
+    } catch (const Interrupted&) {
+    }
+    resume(step, before);
+  }
+  EXPECT_GE(cases, 15);
+}
+
 TEST_P(Fault, AHookThatThrowsRunsAgainInFull) {
+  if (mode() == Mode::planned) GTEST_SKIP() << "the step has no hooks";
   for (int at = 0; at < 2; ++at) {
-    Step step(GetParam());
+    Step step(method(), mode());
     step.fail_hook = at;
     std::vector<double> before = step.bytes();
     EXPECT_THROW(step.lab_.tape->backward(step.roots_), Injected);
@@ -167,10 +312,40 @@ TEST_P(Fault, AHookThatThrowsRunsAgainInFull) {
   }
 }
 
+TEST_P(Fault, AHookMayWriteStateThatIsStillOwed) {
+  Step step(method(), mode());
+  const Preserver& preserver = step.lab_.memory.preserver();
+  std::int64_t preserved = 0;
+  step.v_->hooks.push_back([&](Leaf&) {
+    std::int64_t before = preserver.ever().copies + preserver.ever().blocks;
+    mul_into(*step.lab_.tape, step.scale_, 2.0);
+    preserved += preserver.ever().copies + preserver.ever().blocks - before;
+  });
+  std::vector<double> doubled = step.scale_.to_doubles();
+  for (double& v : doubled) v *= 2;
+  step.lab_.tape->backward(step.roots_);
+  EXPECT_GT(preserved, 0);
+  EXPECT_EQ(step.scale_.to_doubles(), doubled);
+  EXPECT_EQ(step.gradients(), undisturbed().gradients);
+  EXPECT_EQ(preserver.live().reads, 0);
+}
+
+TEST_P(Fault, AnotherBackwardOverTheSameForwardSeesWhatItSaw) {
+  Step step(method(), mode());
+  step.lab_.tape->backward(step.roots_, true);
+  std::vector<double> once = step.gradients();
+  EXPECT_EQ(once, undisturbed().gradients);
+  add_into(*step.lab_.tape, step.scale_, 1.0);
+  step.lab_.tape->backward(step.roots_);
+  for (double& v : once) v *= 2;  // each leaf is given one contribution a backward
+  EXPECT_EQ(step.gradients(), once);
+  EXPECT_EQ(step.hooks_run, 2 * step.hooks_expected);
+  EXPECT_EQ(step.lab_.memory.preserver().live().reads, 0);
+}
+
 TEST_P(Fault, AnotherBackwardIsRefusedUntilTheFailedOneIsAbandoned) {
-  Step step(GetParam());
-  FailAt fault(3);
-  step.lab_.tape->set_observer(&fault);
+  Step step(method(), mode());
+  FailAt fault(step, 3);
   EXPECT_THROW(step.lab_.tape->backward(step.roots_), Injected);
   EXPECT_THROW(step.lab_.tape->backward(step.roots_, true), Error);
   step.lab_.tape->abandon_backward();

@@ -128,6 +128,25 @@ TEST_P(PlannedStep, AHandleThatLivesLongerIsFoundBeforeTheBackward) {
   real.held.reset();
 }
 
+TEST_P(PlannedStep, ABackwardThatTakesOtherMemoryIsRefusedWhereNoHookRan) {
+  for (bool hooked : {false, true}) {
+    Schedule schedule = plan(GetParam());
+    schedule.step.hash ^= 1;
+    Step real(false, GetParam());
+    int ran = 0;
+    if (hooked) real.w->hooks.push_back([&](Leaf&) { ++ran; });
+    real.tape->follow(&schedule);
+    Value root = real.forward();
+    if (hooked) {
+      real.tape->backward(root);
+      EXPECT_EQ(ran, 1);
+      continue;
+    }
+    EXPECT_THROW(real.tape->backward(root), Error);
+    EXPECT_THROW(real.tape->backward(root), Error);
+  }
+}
+
 TEST_P(PlannedStep, RowsThatDependOnDataGiveAnUpperBound) {
   Schedule schedule = plan(GetParam(), 0, true);
   EXPECT_FALSE(schedule.exact);
