@@ -172,7 +172,7 @@ bool NodeBackward::direct_target(int index) {
     target.tensor = leaf.grad;
     target.direct = !leaf.grad_empty;
     target.first = leaf.grad_empty;
-    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
+    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_, PreserveBy::as_asked, data_.step});
     return true;
   }
   const Tensor& sum = data_.values[operand.value].cotangent;
@@ -278,7 +278,7 @@ void NodeBackward::stage() {
       leaf.grad =
           make_tensor(allocator, tape_.memory().observer(), leaf.data.dtype(), leaf.data.shape(), Category::gradients);
     }
-    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
+    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_, PreserveBy::as_asked, data_.step});
   }
 }
 

@@ -213,7 +213,7 @@ void NodeReplay::announce() {
                                          {instance.name, node().op->name, "result"});
     }
     PreserveBy by = chosen ? preserve_by(schedule->choices[index_], u) : PreserveBy::as_asked;
-    updated_[u].storage().announce(updated_[u].region(), Writer{node().op->name, index_, by});
+    updated_[u].storage().announce(updated_[u].region(), Writer{node().op->name, index_, by, data_.step});
   }
 }
 
