@@ -176,7 +176,7 @@ void check_replay_form(GuardFrame& frame, const Op& op, ForwardContext context) 
     // Results may lie in memory taken over from an input, beside what the updates name.
     Region results = block.fresh ? Region::span(0, block.bytes) : subtract(block.may_write, block.updated);
     moved |= !subtract(differing(states[i].data(), block.base, block.bytes), results).empty();
-    other |= differing(block.after.data(), block.base, block.bytes).overlaps(results);
+    if (!block.keeps()) other |= differing(block.after.data(), block.base, block.bytes).overlaps(results);
   }
   frame.restore_before();
   if (moved) {

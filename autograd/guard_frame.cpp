@@ -109,7 +109,9 @@ void GuardFrame::save_before() {
 }
 
 void GuardFrame::save_after() {
-  for (GuardBlock& block : blocks) block.after.assign(block.base, block.base + block.bytes);
+  for (GuardBlock& block : blocks) {
+    if (!block.keeps()) block.after.assign(block.base, block.base + block.bytes);
+  }
 }
 
 void GuardFrame::reset(int fill) {
@@ -144,7 +146,8 @@ void GuardFrame::restore_before() noexcept {
 
 void GuardFrame::restore_after() noexcept {
   for (GuardBlock& block : blocks) {
-    if (!block.scratch) std::memcpy(block.base, block.after.data(), block.after.size());
+    const std::vector<std::byte>& bytes = block.keeps() ? block.before : block.after;
+    if (!block.scratch) std::memcpy(block.base, bytes.data(), bytes.size());
   }
 }
 
@@ -159,7 +162,7 @@ std::optional<GuardDifference> GuardFrame::undeclared_write() const {
 
 std::optional<GuardDifference> GuardFrame::difference() const {
   for (const GuardBlock& block : blocks) {
-    if (block.scratch) continue;
+    if (block.scratch || block.keeps()) continue;
     Region changed = intersect(differing(block.base, block.after.data(), block.bytes), block.may_write);
     if (!changed.empty()) return GuardDifference{&block, whole_elements(changed, size_of(block.dtype))};
   }

@@ -25,7 +25,9 @@ struct GuardBlock {
   Region updated;  // of may_write, what updates name
   bool fresh = false;
   bool scratch = false;
-  std::vector<std::byte> before, after;
+  std::vector<std::byte> before, after;  // after: empty where the block keeps its bytes
+  /// The kernel may not write it, and undeclared_write() has seen that it did not: what most watched storages are.
+  bool keeps() const { return !fresh && !scratch && may_write.empty(); }
 };
 
 struct GuardDifference {

@@ -130,6 +130,7 @@ struct BackwardState {
 };
 
 struct TapeData {
+  std::uint32_t step = 1;  // steps begun on this tape: one more with each that is cleared
   std::vector<NodeRecord> nodes;
   std::vector<OperandRecord> operands;
   std::vector<ValueRecord> values;

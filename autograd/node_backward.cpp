@@ -175,7 +175,7 @@ bool NodeBackward::direct_target(int index) {
     target.tensor = leaf.grad;
     target.direct = !leaf.grad_empty;
     target.first = leaf.grad_empty;
-    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
+    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_, PreserveBy::as_asked, data_.step});
     return true;
   }
   const Tensor& sum = data_.values[operand.value].cotangent;
@@ -290,7 +290,8 @@ void NodeBackward::announce() {
     const OperandRecord& operand = data_.operands[node_.first_operand + i];
     if (!target.tensor.defined() || target.direct || target.first || operand.kind != OperandKind::leaf) continue;
     Leaf& leaf = *operand.leaf;
-    if (leaf.grad.defined()) leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_});
+    if (leaf.grad.defined())
+      leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_, PreserveBy::as_asked, data_.step});
   }
 }
 

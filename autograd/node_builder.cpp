@@ -253,7 +253,8 @@ void NodeBuilder::announce() {
   for (int u = 0; u < node_.updates; ++u) {
     const auto& plan = scratch_.updates[u];
     if (plan.fresh) continue;
-    Writer writer{op_.name, static_cast<std::int64_t>(data_.nodes.size()), preserve_by(choice_, u)};
+    auto node = static_cast<std::int64_t>(data_.nodes.size());
+    Writer writer{op_.name, node, preserve_by(choice_, u), data_.step};
     plan.tensor.storage().announce(scratch_.regions[node_.inputs + u], writer);
   }
 }

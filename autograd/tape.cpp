@@ -259,6 +259,7 @@ void Tape::clear() {
     if (value.read != kNoRead) preserver.drop(value.read);
     if (value.replay_read != kNoRead) preserver.drop(value.replay_read);
   }
+  if (!data_.nodes.empty()) ++data_.step;
   data_.nodes.clear();
   data_.values.clear();
   data_.operands.clear();

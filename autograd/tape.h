@@ -119,8 +119,8 @@ class Tape {
   Trail trail() const { return {memory_.meter().snapshot().events - trail_start_, memory_.meter().trail_hash()}; }
 
   // ---- guard mode (nothing happens where TapeOptions::guard is off)
-  /// Ops that do not name `storage` may neither read nor write it; states and leaves that ops are given are watched
-  /// anyway.
+  /// Ops that do not name `storage` may neither read nor write it, until clear(); states and leaves that ops are given
+  /// are watched from then on anyway.
   void watch(const StorageRef& storage);
   /// Kernels may not move the position of `stream` themselves. It must outlive the tape.
   void watch(Stream& stream);

@@ -50,11 +50,13 @@ class Region;
 /// How the bytes that a write is the first to kill are preserved: as each read asked, or as a plan says for them all.
 enum class PreserveBy : std::uint8_t { as_asked, whole, region };
 
-/// Who writes, for error texts and contracts: an op's name (or "host"), and a number that grows within a step.
+/// Who writes, for error texts and contracts: an op's name (or "host"), and its node, a number that grows within a
+/// step.
 struct Writer {
   const char* name = "host";
   std::int64_t sequence = 0;
   PreserveBy preserve = PreserveBy::as_asked;
+  std::uint32_t step = 0;  // of the tape, from 1, as nodes count anew in each; 0: host code
 };
 
 /// Told by a storage about accesses that may matter to what is owed. Called only while the storage has obligations.

@@ -8,7 +8,9 @@ namespace {
 
 std::string said(const StorageVersion& version) {
   if (version.clock == 0) return "never announced a write";
-  return fmt::format("last written by {} at node {}", version.writer.name, version.writer.sequence);
+  const Writer& writer = version.writer;
+  if (writer.step == 0) return fmt::format("last written by {}, outside the tape", writer.name);
+  return fmt::format("last written by {} at node {} of step {}", writer.name, writer.sequence, writer.step);
 }
 
 }  // namespace

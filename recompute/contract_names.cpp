@@ -58,7 +58,7 @@ std::string Names::storage(const OperandRecord& operand) {
 LastWriter Names::writer(const Writer& writer, Clock version, const Storage& storage, std::uint32_t before) const {
   if (version == 0) return {};
   LastWriter last{writer.name, ""};
-  if (writer.sequence < 0 || writer.sequence >= before) return last;
+  if (writer.step != data_.step || writer.sequence < 0 || writer.sequence >= before) return last;
   auto n = static_cast<std::uint32_t>(writer.sequence);
   const NodeRecord& node = data_.nodes[n];
   if (last.op != node.op->name) return last;

@@ -186,8 +186,11 @@ class Columns {
   }
 
   void effects() {
+    const Op* op = find_op(row_.op);
     for (DType dtype : {DType::f32, DType::f64}) {
-      run(row_, dtype, {.guard = true});
+      Outcome guarded = run(row_, dtype, {.guard = true});
+      // Freed memory is poisoned there, so that bytes read from it show.
+      if (!op || !op->nondeterministic) require_same(run(row_, dtype), guarded, "under guard");
       run(row_, dtype, {.guard = true, .as_values = true});
       run(row_, dtype, {.method = Method::region, .guard = true, .mutate = true, .probe_states = true});
     }

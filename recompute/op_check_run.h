@@ -38,7 +38,13 @@ struct Outcome {
 class CaseRun {
  public:
   CaseRun(const CheckRow& row, DType dtype, const RunOptions& options)
-      : row_(row), options_(options), case_(memory_, dtype), apply_(row.build(case_)) {}
+      : row_(row),
+        options_(options),
+        memory_({.poison_freed = options.guard}),
+        case_(memory_, dtype),
+        apply_(row.build(case_)) {
+    memory_.preserver().set_guard(options.guard);
+  }
 
   CheckCase& check_case() { return case_; }
   Memory& memory() { return memory_; }

@@ -223,7 +223,7 @@ void NodeReplay::announce() {
       owed_.push_back(at);
     }
     PreserveBy by = chosen ? preserve_by(schedule->choices[index_], u) : PreserveBy::as_asked;
-    updated_[u].storage().announce(updated_[u].region(), Writer{node().op->name, index_, by});
+    updated_[u].storage().announce(updated_[u].region(), Writer{node().op->name, index_, by, data_.step});
   }
 }
 

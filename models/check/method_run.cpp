@@ -10,6 +10,7 @@
 #include "models/train/method.h"
 #include "models/train/optimiser.h"
 #include "models/train/step_planner.h"
+#include "models/train/watch_states.h"
 
 namespace reprise {
 namespace {
@@ -90,6 +91,7 @@ class CheckedRun {
       if (stop_requested()) throw Interrupted{"checking"};
       const Batch& batch = batches_.next();
       tape_.follow(&planner_.schedule(session_.model->host_state()));
+      watch_states(tape_, *session_.model, optimiser_);
       Forward forward = session_.model->forward(tape_, batch, marks_);
       marks.loss += forward.loss.item() / static_cast<double>(accumulate);
       tape_.backward(forward.loss);

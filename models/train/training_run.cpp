@@ -11,6 +11,7 @@
 #include "models/train/checkpoint.h"
 #include "models/train/not_finite.h"
 #include "models/train/summary.h"
+#include "models/train/watch_states.h"
 
 namespace reprise {
 namespace {
@@ -94,6 +95,7 @@ Forward TrainingRun::run_forward(const Batch& batch) {
     TraceStage stage(reports_.tracer(), "schedule");
     tape_.follow(&planner_.schedule(session_.model->host_state()));
   }
+  watch_states(tape_, *session_.model, optimiser_);
   TraceStage stage(reports_.tracer(), "forward");
   return session_.model->forward(tape_, batch, marks_);
 }

@@ -94,6 +94,24 @@ TEST_F(GuardTest, StatesThatEarlierOpsWereGivenAreWatchedToo) {
   expect_says(forward_error(lying::kReadsHidden), {"[reads_hidden]", "unnamed storage of 8 bytes"});
 }
 
+TEST_F(GuardTest, WhatIsWatchedStaysAsItWasWhereNoOpMayWriteIt) {
+  Tensor counter = tensor({1, 2, 3, 4});
+  tape.watch(counter.storage_ref());
+  tape.apply_one(lying::kHonest, {x});
+  add_into(tape, counter, 1.0);
+  Value y = mul(tape, x, queue);
+  tape.backward(y);
+  EXPECT_EQ(queue.to_doubles(), (std::vector<double>{10, 20, 30, 40}));
+  EXPECT_EQ(counter.to_doubles(), (std::vector<double>{2, 3, 4, 5}));
+}
+
+TEST_F(GuardTest, WatchingEndsWithTheStep) {
+  tape.clear();
+  EXPECT_TRUE(tape.guard()->watched().empty());
+  expose_queue();
+  EXPECT_NO_THROW(tape.apply_one(lying::kWritesHidden, {x}));  // so a trainer names its states again each step
+}
+
 TEST_F(GuardTest, ADrawBesideTheContractNamesTheStreamAndIsPutBack) {
   Stream stream{"dropout", 1, 2, 30};
   tape.watch(stream);

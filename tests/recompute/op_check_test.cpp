@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "../autograd/lying_ops.h"
+#include "ops/arithmetic.h"
 #include "ops/registry.h"
 
 namespace reprise {
@@ -106,6 +107,23 @@ TEST_F(OpCheckTest, AReadOfAStateThatTheOpDoesNotNameIsFoundByGuardAndReplay) {
   CheckReport report = check_op(row);
   expect_found(report, "effects", {"reads storage 'state1'", ".inputs"});
   expect_found(report, "replay", {"other bytes in a segment under whole"});
+}
+
+/// Between the read of a state and the backward that owes its bytes; no column but this one hashes them.
+TEST_F(OpCheckTest, AWritePastTheDoorsIsFoundByTheHashOfWhatIsOwed) {
+  CheckRow row;
+  row.op = "mul";
+  row.label = "a state written past the doors";
+  row.build = [](CheckCase& c) -> CheckApply {
+    auto x = c.leaf({6});
+    Tensor state = c.state({6});
+    return [=](Tape& t) {
+      Value y = mul(t, x(t), state);
+      *state.view().data ^= std::byte{1};
+      return y;
+    };
+  };
+  expect_found(check_op(row), "effects", {"[mul] expected operand b", "state1", "without passing a door"});
 }
 
 TEST_F(OpCheckTest, AGradientNotFilledIsFound) {

@@ -50,13 +50,13 @@ class Machine {
   }
 
   Lab& lab() { return lab_; }
-  std::vector<double> gradients() const {
-    std::vector<double> all;
+  Numbers gradients() const {
+    Numbers all;
     for (const LeafRef& leaf : leaves_) append(all, Lab::gradient(leaf));
     return all;
   }
-  std::vector<double> states() const {
-    std::vector<double> all;
+  Numbers states() const {
+    Numbers all;
     for (const LeafRef& leaf : leaves_) append(all, leaf->data.to_doubles());
     for (int i = 0; i < 3; ++i) append(all, states_[i].to_doubles());
     return all;
@@ -88,8 +88,8 @@ class Machine {
     for (int i = 0; i < n; ++i) v.push_back(uniform_from_word(philox_word(99, seed, i)) * 2.0 - 0.9);
     return v;
   }
-  static void append(std::vector<double>& to, const std::vector<double>& from) {
-    to.insert(to.end(), from.begin(), from.end());
+  static void append(Numbers& to, const std::vector<double>& from) {
+    to.values.insert(to.values.end(), from.begin(), from.end());
   }
 
   /// Runs instructions until the end or a closing one; `depth` counts open segments.

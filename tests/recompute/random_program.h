@@ -3,8 +3,11 @@
 // under a method and gives every byte that must not depend on the method.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -14,9 +17,22 @@ namespace reprise::testing {
 
 using Instruction = std::array<std::uint8_t, 4>;  // what, and three operands
 
+/// Equal where all bytes are: zeros of either sign differ, and a NaN equals itself.
+struct Numbers {
+  std::vector<double> values;
+  friend bool operator==(const Numbers& a, const Numbers& b) {
+    auto same = [](double x, double y) { return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y); };
+    return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(), same);
+  }
+  friend std::ostream& operator<<(std::ostream& to, const Numbers& numbers) {
+    for (double value : numbers.values) to << value << " ";
+    return to;
+  }
+};
+
 struct Outcome {
-  std::vector<double> gradients;  // of all leaves
-  std::vector<double> states;     // all buffers
+  Numbers gradients;  // of all leaves
+  Numbers states;     // all buffers
   std::vector<std::uint64_t> streams;
   std::vector<int> effects;     // log of hooks
   std::int64_t leaked = 0;      // live bytes after the step minus before
@@ -37,8 +53,8 @@ struct PlannedOutcome {
   bool exact = false;                         // no row that is read or written follows from data
   std::int64_t predicted_peak = 0, peak = 0;  // bytes
   std::int64_t thought_peak = 0;              // what the solver's problem says of the choice
-  std::vector<double> gradients, expected;    // planned, and without segments
-  std::vector<double> states, expected_states;
+  Numbers gradients, expected;                // planned, and without segments
+  Numbers states, expected_states;
 };
 PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_t seed);
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 
@@ -9,6 +10,12 @@
 
 namespace reprise::testing {
 namespace {
+
+TEST(RandomPrograms, AreComparedByTheirBytes) {
+  EXPECT_EQ((Numbers{{1.0, NAN}}), (Numbers{{1.0, NAN}}));
+  EXPECT_FALSE((Numbers{{0.0}}) == (Numbers{{-0.0}}));
+  EXPECT_FALSE((Numbers{{1.0}}) == (Numbers{{1.0, 1.0}}));
+}
 
 /// How many programs: 2,000 as a rule, fewer under sanitizers, more in a full run.
 int program_count() {

@@ -4,6 +4,7 @@
 #include "ops/arithmetic.h"
 #include "ops/state.h"
 #include "ops/unary.h"
+#include "tests/support/errors.h"
 #include "tests/support/lab.h"
 #include "tests/support/text.h"
 
@@ -28,10 +29,34 @@ TEST(ReplayError, AForeignWriteIsNamedInFull) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::replay);
     for (const char* part : {"[mul]", "operand b", "segment 'S'", "scale, bytes [0, 16)",
-                             "as at version 2 (last written by add_into at node 0)", "the storage is at version 2",
-                             "host_write()", "while replaying segment 0 (S)"}) {
+                             "as at version 2 (last written by add_into at node 0 of step 1)",
+                             "the storage is at version 2", "host_write()", "while replaying segment 0 (S)"}) {
       EXPECT_PRED2(contains, error.what(), std::string(part));
     }
+  }
+}
+
+/// Node numbers begin anew with each step, so the step of the last write must be said too.
+TEST(ReplayError, ALastWriteOfAnEarlierStepIsNamedWithItsStep) {
+  Lab lab(Method::region);
+  Tape& t = *lab.tape;
+  LeafRef x = lab.leaf({2}, {0.4, 0.7});
+  Tensor ours = lab.state({2}, {2.0, 3.0}), theirs = lab.state({2}, {4.0, 5.0});
+  t.clear();  // nothing was recorded: no step
+  add_into(t, ours, 1.0);
+  t.clear();
+  for (Tensor* state : {&ours, &theirs}) {
+    Value y = segment(t, "S", [&] { return sin(t, mul(t, x, *state)); });
+    *state->view().as<double>() = 9.0;  // no door
+    const char* writer =
+        state == &ours ? "(last written by add_into at node 0 of step 1)" : "(last written by host, outside the tape)";
+    std::string text = testing::error_of_kind(ErrorKind::replay, [&] { t.backward(y); });
+    EXPECT_PRED2(contains, text, std::string(writer));
+    y.reset();
+    t.clear();
+    x->clear_grad();
+    add_into(t, ours, 1.0);  // the next round's node 0 is another write
+    t.clear();
   }
 }
 

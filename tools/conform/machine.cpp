@@ -35,6 +35,7 @@ Machine::Machine(const Program& program, Memory& memory, const MachineOptions& o
   tape_->set_policy(policy_.get());
   tape_->set_replayer(&replayer_);
   tape_->set_observer(options.observer);
+  watch_states();
   main_.locals = std::make_shared<Scope>();
   frame_ = &main_;
 }
@@ -72,6 +73,18 @@ void Machine::declare(const Program& program) {
     declared_[name] = &cell;
   }
   contexts_ = program.contexts;
+}
+
+/// Everything declared, from the first op on: the guard would find the rest only once an op was given it.
+void Machine::watch_states() {
+  for (const auto& [name, object] : declared_) {
+    if (const auto* leaf = std::get_if<LeafObject>(&object)) tape_->watch(leaf->leaf->data.storage_ref());
+    if (const auto* state = std::get_if<StateObject>(&object)) tape_->watch(state->tensor.storage_ref());
+    Cell* const* cell = std::get_if<Cell*>(&object);
+    if (cell && (*cell)->data.kind == CellData::Kind::tensor)
+      tape_->watch(std::get<Tensor>((*cell)->content.what()).storage_ref());
+  }
+  for (auto& [name, stream] : streams_) tape_->watch(stream);
 }
 
 const Object& Machine::lookup(const std::string& name) const {

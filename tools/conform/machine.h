@@ -93,6 +93,7 @@ class Machine {
 
   void declare(const Program& program);
   Tensor state(const std::string& name, const TensorData& data, Category category);
+  void watch_states();
 
   void run_list(const std::vector<Statement>& list);
   void run_one(const Statement& s);
