@@ -18,6 +18,11 @@ enum class Method : std::uint8_t {
   unchecked,  // the negative control: replay against live bytes, nothing preserved
 };
 
+/// What every run under `unchecked` says on the standard error, whatever else it prints.
+constexpr const char* kUncheckedWarning =
+    "warning: method unchecked preserves nothing: replays see whatever bytes are there, so its gradients are not to be "
+    "trusted";
+
 const char* to_string(Method method);
 /// Errors (user): no such method; the text lists them.
 Method parse_method(const std::string& text);

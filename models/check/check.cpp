@@ -14,16 +14,6 @@ namespace {
 
 constexpr double kDirectionTolerance = 1e-5;
 
-/// Guarded steps are slow: of the methods that plan only the last runs them.
-std::vector<std::string> widest_only(const std::vector<std::string>& methods) {
-  std::vector<std::string> kept;
-  for (std::size_t i = methods.size(); i-- > 0;) {
-    bool planned = std::any_of(kept.begin(), kept.end(), is_planned);
-    if (!planned || !is_planned(methods[i])) kept.insert(kept.begin(), methods[i]);
-  }
-  return kept;
-}
-
 /// Runs `body`, which fills the row; what it throws for the model's or the method's sake becomes the row's difference.
 template <class Body>
 EquivalenceRow guarded_row(std::string what, Body&& body) {
@@ -112,9 +102,7 @@ EquivalenceReport check_model(const Config& config, const EquivalenceOptions& op
     guarded.guard = true;
     guarded.steps = 1;
     guarded.batch = config.get_int("check.guard_batch");
-    EquivalenceOptions fewer = options;
-    fewer.methods = widest_only(options.methods);
-    compare_methods(config, data, fewer, guarded, fmt::format("guarded step of {}", counted(guarded.batch, "image")),
+    compare_methods(config, data, options, guarded, fmt::format("guarded step of {}", counted(guarded.batch, "image")),
                     report.rows);
   }
   if (options.finite_differences) compare_directions(config, data, options, report.rows);

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "models/check/method_run.h"
+#include "recompute/planning/planned_methods.h"
 
 namespace reprise {
 
 struct EquivalenceOptions {
   int steps = 3;
   /// Those that plan do so at a budget halfway between the smallest feasible one and no recomputation.
-  std::vector<std::string> methods = {"retain", "whole", "region", "retain+whole", "whole+region", "joint"};
+  std::vector<std::string> methods = plannable_methods();
   bool guarded_step = true;  // one more step per method at check.guard_batch under `guard: on`
   bool finite_differences = true;
   int directions = 3;

@@ -19,11 +19,6 @@ std::uint64_t hash_view(const TensorView& view) {
   return hash_bytes(view.data, static_cast<std::size_t>(view.bytes()));
 }
 
-std::uint64_t hash_tensor(const Tensor& tensor) {
-  tensor.storage().host_read();
-  return hash_view(tensor.view());
-}
-
 /// Takes down what each formula hands back.
 class GradientLog final : public TapeObserver {
  public:
@@ -40,20 +35,6 @@ class GradientLog final : public TapeObserver {
  private:
   std::vector<NodeMark>& marks_;
 };
-
-/// What the step did to the world, in order. A pure writer that ran twice shows here.
-std::uint64_t effect_log(const Tape& tape) {
-  std::uint64_t hash = 0;
-  auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 0x9E3779B97F4A7C15u + 1; };
-  for (const NodeRecord& node : tape.data().nodes) {
-    if (node.updates == 0 && !node.op->draws && !node.op->effect) continue;
-    add(hash_bytes(node.op->name));
-    add(node.draw.position);
-    add(node.draw.count);
-    if (node.op->effect || node.results == 0) add(node.runs);
-  }
-  return hash;
-}
 
 class CheckedRun {
  public:
@@ -92,10 +73,11 @@ class CheckedRun {
       const Batch& batch = batches_.next();
       tape_.follow(&planner_.schedule(session_.model->host_state()));
       watch_states(tape_, *session_.model, optimiser_);
+      EffectLog effects(tape_, *session_.model, marks.effects);
       Forward forward = session_.model->forward(tape_, batch, marks_);
       marks.loss += forward.loss.item() / static_cast<double>(accumulate);
       tape_.backward(forward.loss);
-      marks.effects = marks.effects * 31 + effect_log(tape_);
+      effects.count_runs();
       forward = {};
       tape_.clear();
     }
@@ -124,23 +106,42 @@ class CheckedRun {
   StepPlanner planner_;
 };
 
-std::string differing(const char* what, std::size_t step, const std::vector<Mark>& expected,
-                      const std::vector<Mark>& found) {
+/// `maker` says of a thing that differs which op made it; null where that cannot be had.
+using Maker = std::string (*)(const std::string& name, const EffectMarks& expected, const EffectMarks& found);
+
+std::string differing(const char* what, const std::vector<Mark>& expected, const std::vector<Mark>& found,
+                      const StepMarks& expected_step, const StepMarks& found_step, Maker maker) {
   for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
-    if (!(expected[i] == found[i])) return fmt::format("step {}: {} of {}", step + 1, what, expected[i].name);
+    const std::string& name = expected[i].name;
+    if (expected[i] == found[i]) continue;
+    return fmt::format("{} of {}{}", what, name,
+                       maker ? maker(name, expected_step.effects, found_step.effects) : std::string());
   }
-  return expected.size() == found.size() ? "" : fmt::format("step {}: number of {}s", step + 1, what);
+  return expected.size() == found.size() ? "" : fmt::format("number of {}s", what);
 }
 
-std::string differing_node(std::size_t step, const std::vector<NodeMark>& expected,
-                           const std::vector<NodeMark>& found) {
+std::string differing_node(const std::vector<NodeMark>& expected, const std::vector<NodeMark>& found) {
   for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
     const NodeMark &a = expected[i], &b = found[i];
     if (a.node == b.node && a.op == b.op && a.hash == b.hash) continue;
-    return fmt::format("step {}: the gradient made by {} (node {}{}{})", step + 1, b.op, b.node,
-                       b.segment.empty() ? "" : " in ", b.segment);
+    return "the gradient made by " + node_text(b.op, b.node, b.segment);
   }
-  return expected.size() == found.size() ? "" : fmt::format("step {}: number of nodes differentiated", step + 1);
+  return expected.size() == found.size() ? "" : "number of nodes differentiated";
+}
+
+std::string differing_step(const StepMarks& a, const StepMarks& b) {
+  std::string effect = differing_effect(a.effects, b.effects);
+  if (std::bit_cast<std::uint64_t>(a.loss) != std::bit_cast<std::uint64_t>(b.loss)) {
+    return fmt::format("loss {} instead of {}{}", b.loss, a.loss,
+                       effect.empty() ? "" : "; in the log of effects, " + effect);
+  }
+  std::string text = differing_node(a.nodes, b.nodes);
+  if (text.empty()) text = differing("gradient", a.gradients, b.gradients, a, b, nullptr);
+  if (text.empty()) text = differing("state", a.states, b.states, a, b, writer_of);
+  if (text.empty()) text = differing("position", a.streams, b.streams, a, b, drawer_of);
+  if (text.empty() && !effect.empty()) text = "log of effects: " + effect;
+  if (text.empty() && b.left_over != 0) text = fmt::format("{} bytes are still live after it", b.left_over);
+  return text;
 }
 
 /// Memory that makes every op of a guarded step slow, and the check no sharper.
@@ -177,18 +178,8 @@ MethodMarks run_method(const Config& config, const Dataset& data, const MethodSe
 
 std::string first_difference(const MethodMarks& expected, const MethodMarks& found) {
   for (std::size_t s = 0; s < expected.steps.size() && s < found.steps.size(); ++s) {
-    const StepMarks &a = expected.steps[s], &b = found.steps[s];
-    if (std::bit_cast<std::uint64_t>(a.loss) != std::bit_cast<std::uint64_t>(b.loss)) {
-      return fmt::format("step {}: loss {} instead of {}", s + 1, b.loss, a.loss);
-    }
-    std::string text = differing_node(s, a.nodes, b.nodes);
-    if (text.empty()) text = differing("gradient", s, a.gradients, b.gradients);
-    if (text.empty()) text = differing("state", s, a.states, b.states);
-    if (text.empty()) text = differing("position", s, a.streams, b.streams);
-    if (text.empty() && a.effects != b.effects) text = fmt::format("step {}: log of effects", s + 1);
-    if (text.empty() && b.left_over != 0)
-      text = fmt::format("step {}: {} bytes are still live after it", s + 1, b.left_over);
-    if (!text.empty()) return text;
+    std::string text = differing_step(expected.steps[s], found.steps[s]);
+    if (!text.empty()) return fmt::format("step {}: {}", s + 1, text);
   }
   return expected.steps.size() == found.steps.size() ? "" : "number of steps";
 }

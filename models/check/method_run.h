@@ -7,17 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "models/check/effect_log.h"
 #include "models/train/session.h"
 #include "recompute/planning/plan.h"
 
 namespace reprise {
-
-/// A named thing and the hash of its bytes.
-struct Mark {
-  std::string name;
-  std::uint64_t hash = 0;
-  friend bool operator==(const Mark&, const Mark&) = default;
-};
 
 /// What one node's formula handed back, in backward order.
 struct NodeMark {
@@ -33,7 +27,7 @@ struct StepMarks {
   std::vector<Mark> gradients;  // of each parameter, before the optimiser's step
   std::vector<Mark> states;     // parameters, buffers and optimiser state after the step
   std::vector<Mark> streams;    // positions
-  std::uint64_t effects = 0;    // the log of writes to state, draws and host effects, with how often each ran
+  EffectMarks effects;          // the log of writes to state, draws and host effects, with how often each ran
   std::int64_t left_over = 0;   // live bytes after the step beyond those before it
 };
 
@@ -58,7 +52,8 @@ Config with_settings(const Config& config, const MethodSettings& settings);
 /// Trains `settings.steps` steps from the initial values. Errors: as training's; replay and internal from the guard.
 MethodMarks run_method(const Config& config, const Dataset& data, const MethodSettings& settings);
 
-/// The first thing in which two runs differ, in words; empty where nothing does. `expected` is the reference.
+/// The first thing in which two runs differ and the op that made it, in words; empty where nothing does. `expected` is
+/// the reference.
 std::string first_difference(const MethodMarks& expected, const MethodMarks& found);
 
 }  // namespace reprise

@@ -12,6 +12,7 @@
 #include "models/train/not_finite.h"
 #include "models/train/summary.h"
 #include "models/train/watch_states.h"
+#include "recompute/methods.h"
 
 namespace reprise {
 namespace {
@@ -78,11 +79,7 @@ void TrainingRun::announce() {
   }
   progress_.note(fmt::format("run folder {}{}", folder_->path().string(),
                              state_.step > 0 ? fmt::format(", going on after step {}", state_.step) : std::string()));
-  if (recompute_.unchecked()) {
-    std::fprintf(stderr,
-                 "warning: recompute.method is unchecked: replays see whatever bytes are there, so the gradients of "
-                 "this run are not to be trusted\n");
-  }
+  if (recompute_.unchecked()) fmt::print(stderr, "{}\n", kUncheckedWarning);
 }
 
 const Batch& TrainingRun::next_batch() {

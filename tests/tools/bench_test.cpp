@@ -8,6 +8,7 @@
 
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
+#include "tools/bench/replay_costs.h"
 #include "tools/bench/report.h"
 
 namespace reprise::bench {
@@ -42,6 +43,16 @@ TEST_P(EveryBench, RunsAndWritesFiguresAboveZero) {
 INSTANTIATE_TEST_SUITE_P(Bench, EveryBench,
                          ::testing::Values("ops", "step", "replay", "optim", "loader", "startup", "planner"),
                          [](const auto& info) { return std::string(info.param); });
+
+TEST(Bench, ReplayedBlocksOfResnet18HoldFewActivationsAndCotangents) {
+  BenchOptions options;
+  options.batch = 4;
+  HighestBytes retain = resnet18_values(options, "retain"), whole = resnet18_values(options, "whole");
+  ASSERT_GT(retain.activations, 0);
+  EXPECT_GE(retain.with_cotangents, retain.activations);
+  EXPECT_LE(static_cast<double>(whole.activations), 0.40 * static_cast<double>(retain.activations));
+  EXPECT_LE(static_cast<double>(whole.with_cotangents), 0.46 * static_cast<double>(retain.with_cotangents));
+}
 
 /// What the bench says of one public instance with `text` in it.
 Outcome bench_instance(const std::string& name, const std::string& text, const std::string& published = "") {

@@ -77,6 +77,19 @@ TEST_F(Verbs, ContractsAreTheSameBytesAndDifferencesAreSaid) {
   EXPECT_PRED2(contains, shift.text, "option: replay, state region -> retain, state whole");
 }
 
+TEST_F(Verbs, ContractsAndChecksOfTheControlWarnBesideTheirOutput) {
+  Outcome contract = reprise("contract " + kDemo + "recompute.method=unchecked -o " + file("c.json"));
+  EXPECT_EQ(contract.code, 0);
+  EXPECT_PRED2(contains, contract.text, "not to be trusted");
+  const std::string check = "check " + kDemo +
+                            "model.encoder.preset=small 'model.encoder.widths=[4]' model.encoder.blocks=1 "
+                            "train.batch=8 model.queue.size=24 data.limit=0 data.synthetic.train=100 "
+                            "data.synthetic.test=100 --steps 1 --no-guard --no-differences --methods ";
+  EXPECT_PRED2(contains, reprise(check + "whole,unchecked").text, "not to be trusted");
+  EXPECT_FALSE(contains(reprise(check + "whole,unchecked", "2>/dev/null").text, "not to be trusted"));
+  EXPECT_FALSE(contains(reprise(check + "whole").text, "not to be trusted"));
+}
+
 TEST_F(Verbs, MistakesWithDocumentsExitTwoAndSayWhatTheyAre) {
   std::ofstream(folder_ / "no.json") << "{}";
   Outcome outcome = reprise("contract --diff " + file("no.json") + " " + file("no.json"));

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "models/run/json_text.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
 
@@ -52,6 +53,31 @@ TEST_F(TrainVerb, TrainsProbesAndLeavesARunFolder) {
   EXPECT_PRED2(contains, again.text, "reprise train --resume");
   EXPECT_EQ(reprise("train --resume " + path("run")).code, 0);
   EXPECT_EQ(reprise("train " + path("tiny.yaml") + " --resume " + path("run")).code, 2);
+}
+
+TEST_F(TrainVerb, WithoutAConfigurationTheFolderIsRunsRun) {
+  const std::string tiny =
+      " train 'model.encoder.widths=[4]' model.encoder.blocks=1 train.batch=16 train.max_steps=1 "
+      "probe.epochs=0 data.synthetic.train=100 data.synthetic.test=100 threads=1 --quiet 2>&1";
+  const std::string here = "cd " + shell_word(folder_.path().string()) + " && " + program_word();
+  for (const char* name : {"run", "run-2"}) {
+    Outcome outcome = run_shell(here + tiny);
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    EXPECT_TRUE(fs::exists(folder_ / "runs" / name / "summary.json")) << name;
+  }
+}
+
+/// What a person's first run promises of itself in the README: it takes the minute and more of that run.
+TEST_F(TrainVerb, TheDemoLearns) {
+  if (!std::getenv("REPRISE_FULL")) GTEST_SKIP() << "in a full run only";
+  if (std::getenv("REPRISE_RANDOM_SCALE")) GTEST_SKIP() << "too slow under sanitizers";
+  Outcome outcome =
+      reprise("train '" REPRISE_SOURCE_DIR "/configs/cifar100_dense_queue.yaml' --quiet run.dir=" + path("demo"));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  Json probe = Json::parse(file_text(folder_ / "demo" / "summary.json")).at("probe");
+  auto top1 = probe.at("top1").get<double>(), untrained = probe.at("untrained").at("top1").get<double>();
+  EXPECT_GE(top1, 30) << "percent";
+  EXPECT_GE(top1, untrained + 10) << "percent";
 }
 
 TEST_F(TrainVerb, EvalOfARunWithoutAProbeSaysSo) {

@@ -10,6 +10,7 @@ Report bench_replay(const BenchOptions& options) {
   add_record_costs(options, report, costs);
   add_chain_costs(options, report, costs);
   add_step_costs(options, report, costs);
+  add_value_bytes(options, report);
   report.remark(
       "Ratios are of processor time, taken pair by pair in turns; the upper limit is that of the median, whatever the "
       "distribution.");

@@ -18,4 +18,14 @@ void add_chain_costs(const BenchOptions& options, Report& report, ContractCosts&
 /// The `small` step: segments marked, replayed, its contracts counted (replay_steps.cpp).
 void add_step_costs(const BenchOptions& options, Report& report, const ContractCosts& costs);
 
+/// The most that a step holds at once, in bytes.
+struct HighestBytes {
+  std::int64_t activations = 0, with_cotangents = 0;
+};
+
+/// Of the `resnet18` step with its blocks marked, under a fixed method, by a dry step (replay_memory.cpp).
+HighestBytes resnet18_values(const BenchOptions& options, const std::string& method);
+/// What `whole` holds of them beside `retain`.
+void add_value_bytes(const BenchOptions& options, Report& report);
+
 }  // namespace reprise::bench

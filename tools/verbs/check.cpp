@@ -1,12 +1,14 @@
 // `reprise check`: does recomputation change anything? Byte for byte, and against finite differences.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <sstream>
 
 #include "core/text.h"
 #include "models/check/check.h"
+#include "recompute/methods.h"
 #include "recompute/planning/planner.h"
 #include "tools/cli/verb.h"
 
@@ -54,6 +56,10 @@ int run(const CheckOptions& given) {
   options.guarded_step = !given.no_guard;
   options.finite_differences = !given.no_differences;
   Config config = given.arguments.load();
+  if (std::find(options.methods.begin(), options.methods.end(), to_string(Method::unchecked)) !=
+      options.methods.end()) {
+    fmt::print(stderr, "{}\n", kUncheckedWarning);
+  }
   EquivalenceReport report = check_model(config, options);
   std::printf("%-56s %9s %12s  %s\n", "run", "seconds", "peak", "result");
   for (const EquivalenceRow& row : report.rows) {
@@ -75,7 +81,7 @@ Verb check_verb() {
             options->arguments.add_to(app);
             app.add_option("--steps", options->check.steps, "steps per method (3)");
             app.add_option("--methods", options->methods,
-                           "methods, separated by commas (retain,whole,region,retain+whole,whole+region,joint)");
+                           fmt::format("methods, separated by commas ({})", fmt::join(plannable_methods(), ",")));
             app.add_flag("--no-guard", options->no_guard, "leave out the guarded step");
             app.add_flag("--no-differences", options->no_differences, "leave out the finite differences");
             return [options] { return run(*options); };

@@ -70,7 +70,7 @@ std::vector<conform::Program> load_programs(const std::vector<std::string>& path
 int run(const ConformOptions& options) {
   std::vector<Method> methods = parse_methods(options.methods);
   if (std::find(methods.begin(), methods.end(), Method::unchecked) != methods.end()) {
-    fmt::print(stderr, "reprise: method unchecked preserves nothing: its gradients are not to be trusted\n");
+    fmt::print(stderr, "{}\n", kUncheckedWarning);
   }
   std::string mistakes;
   std::vector<conform::Program> programs = load_programs(options.paths, mistakes);

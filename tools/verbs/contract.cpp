@@ -6,6 +6,7 @@
 #include "data/text_file.h"
 #include "models/train/trace_step.h"
 #include "recompute/contract_diff.h"
+#include "recompute/methods.h"
 #include "tools/cli/verb.h"
 
 namespace reprise {
@@ -52,6 +53,7 @@ int run(const ContractOptions& options) {
   check_output(options.output, "contract");
   Config config = options.arguments.load();
   TracedStep traced = trace_step(config);
+  if (traced.method == to_string(Method::unchecked)) fmt::print(stderr, "{}\n", kUncheckedWarning);
   std::vector<ReplayContract> contracts;
   for (ContractSet& set : traced.micro_batches) {
     for (ReplayContract& contract : set.contracts) contracts.push_back(std::move(contract));

@@ -9,6 +9,7 @@
 #include "models/train/session.h"
 #include "models/train/trace_step.h"
 #include "recompute/explain.h"
+#include "recompute/methods.h"
 #include "recompute/planning/plan_text.h"
 #include "tools/cli/verb.h"
 #include "tools/memory_picture/memory_picture.h"
@@ -70,10 +71,7 @@ Explained explain(const Config& config, const ExplainArguments& options) {
   TracedStep traced = trace_step(config, trace);
   std::int64_t budget = config.get_bytes("memory.budget").value_or(made.plan ? made.plan->budget : 0);
   explained.input = {step_title(config, traced), std::move(traced.micro_batches), traced.before, traced.step, budget};
-  if (traced.method == "unchecked") {
-    std::fputs("warning: recompute.method is unchecked: nothing is preserved, and gradients are not to be trusted\n",
-               stderr);
-  }
+  if (traced.method == to_string(Method::unchecked)) fmt::print(stderr, "{}\n", kUncheckedWarning);
   explained.watched = made.plan || !options.picture.empty();
   if (!explained.watched) return explained;
   MemoryPicture& picture = explained.picture;

@@ -14,10 +14,12 @@ constexpr const char* kTrainHelp =
     R"(Trains the model that CONFIG describes, evaluates it (a linear probe, or the accuracy on the test images) and leaves a
 folder in runs/, or the one named by run.dir: config.yaml, metrics.jsonl, checkpoint.safetensors, state.json, summary.json,
 and what TensorBoard reads (tensorboard=false leaves that out). trace=true adds trace.json of the first steps, for
-ui.perfetto.dev.
-Without data.path it makes its own images. Ctrl-C, SIGTERM or SIGHUP finishes the step and writes a
-checkpoint; a second one stops at once. A run that was stopped or killed goes on with --resume and ends
-with the same bytes as one that never was.
+ui.perfetto.dev. Without CONFIG every key has its default (`reprise config` prints them) and the folder is runs/run, or
+runs/run-2 and so on where that is taken.
+
+Without data.path it makes its own images. Ctrl-C, SIGTERM or SIGHUP finishes the step and writes a checkpoint; a second
+one stops at once. A run that was stopped or killed goes on with --resume and ends with the same bytes as one that never
+was.
 
 Examples:
   reprise train configs/cifar100_dense_queue.yaml
