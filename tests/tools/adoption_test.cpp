@@ -102,8 +102,8 @@ header = json.loads(data[8:8 + n]); header.pop('__metadata__')
 assert sorted(t) == sorted(header), (sorted(t), sorted(header))
 shapes = {'backbone.stem.weight': (4, 3, 3, 3), 'backbone.layer1.0.conv1.weight': (4, 4, 3, 3),
           'backbone.layer2.0.conv1.weight': (8, 4, 3, 3), 'backbone.layer2.0.short.0.weight': (8, 4, 1, 1),
-          'backbone.layer2.0.bn2.running_var': (8,), 'proj.0.weight': (8, 8), 'proj.2.weight': (4, 8), 'proj.2.bias': (4,),
-          'queue': (32, 4), 'queue_pointer': (1,)}
+          'backbone.layer2.0.bn2.running_var': (8,), 'proj.0.weight': (8, 8), 'proj.2.weight': (4, 8),
+          'proj.2.bias': (4,), 'queue': (32, 4), 'queue_pointer': (1,)}
 for name, shape in shapes.items(): assert t[name].shape == shape, (name, t[name].shape)
 parameters = [k for k in t if k.endswith(('.weight', '.bias')) and k.startswith(('backbone.', 'proj.'))]
 assert len(parameters) == 22, parameters
