@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/machine.h"
 #include "models/check/halfway_plans.h"
 #include "models/run/run_folder.h"
 #include "ops/onednn.h"
 #include "recompute/planning/plan_text.h"
+#include "tests/models/own_budgets.h"
 #include "tests/models/tiny_run.h"
 
 namespace reprise {
@@ -79,32 +82,31 @@ std::vector<Case> cases_of_peaks() {
 }
 
 TEST(PlannedTraining, PeakIsPredictedToTheByteForEveryMethodAndBudget) {
+  const std::size_t budgets = full() ? 8 : 3;
   for (const Case& c : cases_of_peaks()) {
     TempFolder folder;
     Config config = tiny_config(c.text, folder / "none", c.overrides);
     RunPlanner planner(config, printed_profile(config));
-    std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
-    int budgets = full() ? 8 : 3;
     for (const std::string& method : plannable_methods()) {
-      std::string before;
-      for (int i = 0; i < budgets; ++i) {
-        std::int64_t budget = low + (high - low) * i / (budgets - 1);
+      std::set<std::int64_t> tested;
+      for (std::int64_t budget : own_budgets(planner, method, static_cast<std::int64_t>(budgets))) {
+        std::string where = fmt::format("{}, {} at {}", c.name, method, budget);
         Planner::Answer answer = planner.plan(method, budget);
-        if (!answer.plan) continue;
-        EXPECT_LE(answer.plan->predicted_peak, budget);
-        std::string text = to_json(*answer.plan);
-        fs::path plan = folder / "plan.json";
-        std::ofstream(plan) << text;
+        ASSERT_TRUE(answer.plan) << where << ": " << answer.none.message;
+        EXPECT_LE(answer.plan->predicted_peak, budget) << where;
+        fs::path plan = folder / "plan.json", run = folder / "run";
+        std::ofstream(plan) << to_json(*answer.plan);
         Overrides all = c.overrides;
         all.insert(all.end(),
                    {"train.max_steps=3", "recompute.plan=" + plan.string(), "memory.budget=" + std::to_string(budget)});
-        fs::path run = folder / (method + std::to_string(i));
         Json summary = run_tiny(c.text, run, all).summary;
-        EXPECT_EQ(summary["memory"]["peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak)
-            << c.name << ", " << method << " at " << budget;
-        EXPECT_EQ(summary["plan"]["predicted_peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak);
-        EXPECT_EQ(summary["plan"]["method"], method);
+        fs::remove_all(run);  // hundreds of checkpoints of resnet18 would fill a disk
+        EXPECT_EQ(summary["memory"]["peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak) << where;
+        EXPECT_EQ(summary["plan"]["predicted_peak_bytes"].get<std::int64_t>(), answer.plan->predicted_peak) << where;
+        EXPECT_EQ(summary["plan"]["method"], method) << where;
+        tested.insert(budget);
       }
+      EXPECT_EQ(tested.size(), budgets) << c.name << ", " << method;
     }
   }
 }
@@ -134,6 +136,35 @@ TEST(PlannedTraining, TrainsTheSameBytesUnderEveryMethod) {
         EXPECT_LE(summary["memory"]["peak_bytes"].get<std::int64_t>(), budget);
       }
     }
+  }
+}
+
+/// Without a stored profile the run measures one first, on steps that change state: none of it may be left.
+TEST(PlannedTraining, TrainsTheSameBytesAfterProfilingInTheRun) {
+  for (const Case& c : cases()) {
+    TempFolder folder;
+    Config config = tiny_config(c.text, folder / "none", c.overrides);
+    RunPlanner planner(config, printed_profile(config));
+    std::int64_t low = planner.least("joint").predicted_peak, high = planner.plan("joint", 0).plan->predicted_peak;
+    std::int64_t budget = (low + high) / 2;
+    Overrides plain = c.overrides;
+    plain.insert(plain.end(), {"train.max_steps=" + std::to_string(full() ? 50 : 5), "train.epochs=100"});
+    Overrides planned = plain;
+    plain.push_back("recompute.method=retain");
+    planned.insert(planned.end(), {"recompute.method=joint", "memory.budget=" + std::to_string(budget),
+                                   "recompute.profile=", "recompute.profile_steps=2"});
+    Json expected = run_tiny(c.text, folder / "retain", plain).summary;
+    Json summary = run_tiny(c.text, folder / "joint", planned).summary;
+    for (const char* bytes : {"parameters", "state"}) {
+      ASSERT_TRUE(expected["hash"][bytes].is_string()) << bytes;
+      EXPECT_EQ(summary["hash"][bytes], expected["hash"][bytes]) << c.name << ", " << bytes;
+    }
+    EXPECT_LE(summary["memory"]["peak_bytes"].get<std::int64_t>(), budget) << c.name;
+    Plan plan = plan_from_json(file_text(folder / "joint" / kPlanFile), "plan.json");
+    EXPECT_LT(plan.predicted_peak, high) << c.name << ": what is trained by must not be the plan that retains all";
+    Profile profile = profile_from_json(file_text(folder / "joint" / kProfileFile), "profile.json");
+    EXPECT_GT(profile.step_ns, 0) << c.name;
+    EXPECT_NE(profile, planner.profile()) << c.name << ": the times are measured, not made up";
   }
 }
 
@@ -234,6 +265,23 @@ TEST(PlannedTraining, AStalePlanIsRefusedWithWhatDiffers) {
                                                {"train.accumulate=3", {"micro-batches 1 (here 3)"}}}) {
     std::string text = refusal_of(file, folder / "run", {other.key});
     for (const std::string& part : other.says) EXPECT_TRUE(contains(text, part)) << other.key << "\n" << text;
+  }
+}
+
+/// A build whose ops promise something else, or whose replays need something else, for one and the same step.
+TEST(PlannedTraining, APlanOfOtherContractsOrAnotherBuildIsRefusedWithBoth) {
+  TempFolder folder;
+  Config config = tiny_config(kTinyQueue, folder / "none");
+  const Json good = Json::parse(to_json(RunPlanner(config, printed_profile(config)).least("joint")));
+  for (const char* what : {"contracts", "build"}) {
+    Json changed = good;
+    changed["made_for"][what] = "0123456789abcdef";
+    std::ofstream(folder / "plan.json") << changed.dump();
+    std::string text = refusal_of(folder / "plan.json", folder / "run", {});
+    std::string here = good["made_for"][what].get<std::string>();
+    // Nothing else differs, so nothing else is named.
+    std::string says = fmt::format("was made for {} 0123456789abcdef (here {}). Make it anew", what, here);
+    EXPECT_TRUE(contains(text, says)) << says << "\n" << text;
   }
 }
 

@@ -83,6 +83,46 @@ assert zipfile.ZipFile(d + '/small.npz').testzip() is None
   EXPECT_EQ(read.code, 0) << read.text;
 }
 
+/// A real one, by the names that a person looks for; tests/data opens a made-up file with every dtype.
+TEST_F(Adoption, TheSafetensorsPackageOpensACheckpointOfARun) {
+  if (!has(python() + " -c 'import safetensors.numpy'")) {
+    GTEST_SKIP() << python() << " has no packages safetensors and numpy";
+  }
+  ASSERT_EQ(train("run").code, 0);
+  Outcome read = script(R"(
+import json, struct, sys
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file
+path = sys.argv[1] + '/run/checkpoint.safetensors'
+t = load_file(path)
+data = open(path, 'rb').read()
+n, = struct.unpack('<Q', data[:8])
+header = json.loads(data[8:8 + n]); header.pop('__metadata__')
+assert sorted(t) == sorted(header), (sorted(t), sorted(header))
+shapes = {'backbone.stem.weight': (4, 3, 3, 3), 'backbone.layer1.0.conv1.weight': (4, 4, 3, 3),
+          'backbone.layer2.0.conv1.weight': (8, 4, 3, 3), 'backbone.layer2.0.short.0.weight': (8, 4, 1, 1),
+          'backbone.layer2.0.bn2.running_var': (8,), 'proj.0.weight': (8, 8), 'proj.2.weight': (4, 8),
+          'proj.2.bias': (4,), 'queue': (32, 4), 'queue_pointer': (1,)}
+for name, shape in shapes.items(): assert t[name].shape == shape, (name, t[name].shape)
+parameters = [k for k in t if k.endswith(('.weight', '.bias')) and k.startswith(('backbone.', 'proj.'))]
+assert len(parameters) == 22, parameters
+for name in parameters:  # each with its average in the key encoder and its momentum
+    for other in ('key.' + name, 'optimiser.momentum.' + name): assert t[other].shape == t[name].shape, other
+for name, a in t.items():
+    assert a.dtype == (np.int64 if name == 'queue_pointer' else np.float32), (name, a.dtype)
+    lo, hi = header[name]['data_offsets']
+    assert a.tobytes() == data[8 + n + lo:8 + n + hi], name
+    assert np.isfinite(a).all(), name
+assert np.abs(t['backbone.stem.weight']).max() > 0 and t['backbone.stem_bn.running_var'].min() > 0
+with safe_open(path, 'np') as f:
+    state = json.load(open(sys.argv[1] + '/run/state.json'))
+    assert f.metadata() == {'format': 'reprise-checkpoint/1', 'model.type': 'dense_queue', 'step': '8',
+                            'hash': state['hash']}, f.metadata()
+)");
+  EXPECT_EQ(read.code, 0) << read.text;
+}
+
 TEST_F(Adoption, ExportNamesMistakes) {
   ASSERT_EQ(train("run", "train.max_steps=1").code, 0);
   fs::create_directories(folder_ / "empty");

@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
@@ -164,6 +166,40 @@ TEST_F(PlanVerb, TheFrontierIsAFolderOfTablesAndPictures) {
     methods.insert(line.substr(line.find(',') + 1, line.find(',', line.find(',') + 1) - line.find(',') - 1));
   EXPECT_EQ(methods.size(), 7u);
   EXPECT_PRED2(contains, file_text(path("frontier") + "/frontier.svg"), "<svg");
+}
+
+TEST_F(PlanVerb, AMeasuredFrontierHoldsWhatEachMethodTookAndThePredictedPeaks) {
+  Outcome outcome = plan("--frontier --measure -o " + path("frontier") + profile());
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::istringstream table(file_text(path("frontier") + "/frontier.csv"));
+  std::string line;
+  std::getline(table, line);
+  ASSERT_EQ(line,
+            "granularity,method,budget_bytes,predicted_peak_bytes,predicted_ms,lower_bound_ms,retained,replayed,"
+            "measured_ms,measured_spread,measured_peak_bytes");
+  std::map<std::string, int> measured;
+  int planned = 0;
+  while (std::getline(table, line)) {
+    std::vector<std::string> cells;
+    std::istringstream row(line);
+    for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+    ASSERT_GE(cells.size(), 8u) << line;
+    ++planned;
+    if (line.ends_with(",,,")) continue;
+    ASSERT_EQ(cells.size(), 11u) << line;
+    EXPECT_GT(std::stod(cells[8]), 0) << line;
+    EXPECT_EQ(cells[10], cells[3]) << "the peak is a promise: " << line;
+    ++measured[cells[1]];
+  }
+  EXPECT_EQ(measured.size(), 7u) << "each method is measured";
+  EXPECT_GE(measured["joint"], 2) << "at more than one budget";
+  int runs = 0;
+  for (const auto& [method, count] : measured) runs += count;
+  EXPECT_LT(runs, planned) << "equal plans run once";
+  EXPECT_PRED2(contains, outcome.text, "as predicted");
+  EXPECT_FALSE(contains(outcome.text, "bytes instead of")) << outcome.text;
+  EXPECT_PRED2(contains, outcome.text, "pairs in the predicted order");
+  EXPECT_PRED2(contains, file_text(path("frontier") + "/frontier.svg"), "points: measured");
 }
 
 TEST_F(PlanVerb, ExplainDrawsAStepWhoseMeasuredChangesAreThePredictedOnes) {

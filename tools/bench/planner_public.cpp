@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "core/error.h"
 #include "data/archive.h"
 #include "recompute/json_place.h"
 #include "recompute/solver/solve.h"
 #include "tools/bench/planner_traces.h"
+#include "tools/bench/published_bounds.h"
 
 namespace reprise::bench {
 namespace {
@@ -107,8 +109,9 @@ std::string took(double seconds) {
 struct PublishedPlan {
   std::string instance;
   double gigabytes = 0;
-  double time = 0;           // in 10 us
-  double solve_seconds = 0;  // not above 0: not told
+  double time = 0;                // in 10 us
+  double solve_seconds = 0;       // not above 0: not told
+  std::optional<double> bound{};  // as time, of any plan of their space; nothing: none is published
 };
 
 void add_graph(const Trace& trace, const std::string& key, const std::vector<PublishedPlan>& published,
@@ -141,22 +144,30 @@ void add_graph(const Trace& trace, const std::string& key, const std::vector<Pub
     double base = static_cast<double>(cuts.instances[0].base_time_ns) / 1e4;
     row.peer.add(100 * (plan->time / base - 1));
     row.note = best.feasible ? fmt::format("{} segments, {}", segments, certificate(best)) : std::string("no plan");
-    row.note += fmt::format(" in {:.2f} s; no recompute {:.2f}, least {:.2f} GiB; theirs{}", wall_seconds() - start,
+    row.note += fmt::format(" in {:.2f} s; no recompute {:.2f}, least {:.2f} GiB; theirs{}, {}", wall_seconds() - start,
                             static_cast<double>(cuts.peak) / kGibibyte, static_cast<double>(cuts.smallest) / kGibibyte,
-                            took(plan->solve_seconds));
+                            took(plan->solve_seconds),
+                            plan->bound ? fmt::format("bound {:.3f} %", 100 * (*plan->bound / base - 1)) : "no bound");
     report.add(std::move(row));
   }
 }
 
-std::vector<PublishedPlan> published_plans(const std::filesystem::path& file) {
+/// The plans published with the graphs in `folder`, each with the bound that is published for it.
+std::vector<PublishedPlan> published_plans(const std::filesystem::path& folder) {
+  std::filesystem::path file = folder / "published_solutions.json";
   if (!std::filesystem::exists(file)) return {};
   std::vector<std::uint8_t> bytes = read_bytes(file, 64'000'000);
   Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
   if (json.is_discarded()) fail(ErrorKind::user, "[bench] expected JSON in {}, got something else.", file.string());
-  return JsonPlace(json, "bench", file.string()).list([](const JsonPlace& plan) {
+  std::vector<PublishedPlan> plans = JsonPlace(json, "bench", file.string()).list([](const JsonPlace& plan) {
     return PublishedPlan{plan.at("instance").text(), plan.at("budget_gb").real(0, 1e6),
                          plan.at("runtime_expected").real(0, 1e15), plan.at("solve_time").real(-1, 1e9)};
   });
+  std::map<GraphAtBudget, double> bounds = published_bounds(folder / "gurobi_summary.csv");
+  for (PublishedPlan& plan : plans) {
+    if (auto at = bounds.find({plan.instance, plan.gigabytes}); at != bounds.end()) plan.bound = at->second;
+  }
+  return plans;
 }
 
 }  // namespace
@@ -181,7 +192,7 @@ Report bench_public_instances(const BenchOptions& options) {
       report.remark(fmt::format("{} is left out: its trace does not say where the backward begins.", trace.name));
     }
   }
-  std::vector<PublishedPlan> published = published_plans(folder / "monet" / "published_solutions.json");
+  std::vector<PublishedPlan> published = published_plans(folder / "monet");
   for (const auto& file : graphs) {
     std::string key = file.filename().string();
     key.resize(key.size() - std::string(".json.gz").size());
@@ -191,7 +202,8 @@ Report bench_public_instances(const BenchOptions& options) {
       "Traces: {} segments, their own in-place writes, whole storages only, so that a record is a copy. Graphs: ours "
       "replays segments of consecutive operators (the best of 8 to 128 of them) and changes no operator; peer: the "
       "published plans of MONeT and Checkmate, which choose single operators, and under multiway, conv and inplace "
-      "other implementations too. Ours plans every graph out of place.",
+      "other implementations too. Ours plans every graph out of place. Their bound is what Gurobi proved of their own "
+      "space in at most a day (gurobi_summary.csv), over no recompute like the times.",
       kTraceSegments));
   return report;
 }

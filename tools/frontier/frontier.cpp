@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "data/atomic_file.h"
 #include "models/train/measure_profile.h"
+#include "tools/frontier/measured_order.h"
 
 namespace reprise {
 
@@ -27,6 +28,7 @@ Frontier make_frontier(RunPlanner& planner, int budgets) {
   }
   std::set<std::int64_t> levels;
   for (int i = 0; i <= budgets; ++i) levels.insert(low + (high - low) * i / budgets);
+  frontier.levels.assign(levels.begin(), levels.end());
   for (const auto& [method, smallest] : frontier.smallest) {
     std::set<std::int64_t> own = levels;
     own.insert(smallest);
@@ -42,19 +44,17 @@ Frontier make_frontier(RunPlanner& planner, int budgets) {
 }
 
 void measure_frontier(const Config& config, Frontier& frontier) {
-  constexpr int kPerMethod = 4;
+  constexpr std::size_t kBudgets = 4;  // the same for all methods, from the smallest to no recomputation
+  std::set<std::int64_t> budgets;
+  const std::vector<std::int64_t>& levels = frontier.levels;
+  for (std::size_t i = 0; i < kBudgets && !levels.empty(); ++i)
+    budgets.insert(levels[i * (levels.size() - 1) / (kBudgets - 1)]);
   Config unlimited = config;  // plans of larger budgets run too
   unlimited.set("memory.budget", Bytes(), "reprise plan --frontier");
   for (const auto& [method, smallest] : frontier.smallest) {
-    std::vector<FrontierPoint*> own;
     for (FrontierPoint& point : frontier.points) {
-      // Plans that are equal but for their budget need to run once.
-      bool fresh = own.empty() || own.back()->plan.predicted_ns != point.plan.predicted_ns;
-      if (point.method == method && fresh) own.push_back(&point);
-    }
-    std::size_t count = std::min<std::size_t>(kPerMethod, own.size());
-    for (std::size_t i = 0; i < count; ++i) {
-      FrontierPoint& point = *own[count == 1 ? 0 : i * (own.size() - 1) / (count - 1)];
+      bool wanted = point.method == method && (budgets.contains(point.budget) || point.budget == smallest);
+      if (!wanted || measured_like(frontier, point)) continue;
       fmt::print(stderr, "measuring {} at {}\n", method, short_bytes(point.budget));
       MeasuredSteps measured = measure_steps(unlimited, std::make_shared<const Plan>(point.plan),
                                              static_cast<int>(config.get_int("recompute.profile_steps")));
@@ -116,6 +116,11 @@ void print_measured(const Frontier& frontier) {
                         : fmt::format("{} bytes instead of {}", point.measured_peak, point.plan.predicted_peak)});
   }
   std::fputs(format_table(rows, {false, true, true, true, true, true, false}).c_str(), stdout);
+  MeasuredOrder order = measured_order(frontier);
+  fmt::print(
+      "{} of {} pairs in the predicted order, of methods at one budget whose predicted times differ by over 3 %\n",
+      order.kept, order.pairs);
+  for (const std::string& line : order.violations) fmt::print("  {}\n", line);
 }
 
 }  // namespace

@@ -23,12 +23,14 @@ struct Frontier {
   std::string granularity;
   std::vector<FrontierPoint> points;                           // by method, budgets ascending
   std::vector<std::pair<std::string, std::int64_t>> smallest;  // smallest feasible budget of each method
+  std::vector<std::int64_t> levels;                            // ascending; each method that fits has a point at each
 };
 
 /// `budgets`: how many levels between the smallest feasible budget of all and the peak without recomputation.
 Frontier make_frontier(RunPlanner& planner, int budgets = 24);
 
-/// Runs some of the plans of each method (steps as recompute.profile_steps says) and notes what they took.
+/// Runs the plans of each method at its smallest budget and at some that are the same for all, so that methods can be
+/// compared (steps as recompute.profile_steps says), and notes what they took; equal plans of a method run once.
 void measure_frontier(const Config& config, Frontier& frontier);
 
 std::string frontier_csv(const Frontier& frontier);

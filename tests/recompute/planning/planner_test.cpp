@@ -234,12 +234,20 @@ TEST(Planner, APlanReadBackIsTheSamePlan) {
   EXPECT_EQ(to_json(plan_from_json(text, "plan.json")), text);
   EXPECT_EQ(to_json(planner.least("joint")), text);
   EXPECT_NO_THROW(require_made_for(plan, {"t", "c", "b", 2}, "plan.json"));
-  try {
-    require_made_for(plan, {"other", "c", "b", 2}, "plan.json");
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::user);
-    EXPECT_NE(std::string(error.what()).find("trace t (here other)"), std::string::npos) << error.what();
+  const std::pair<PlanPrint, const char*> others[] = {
+      {{"other", "c", "b", 2}, "made for trace t (here other)."},
+      {{"t", "other", "b", 2}, "made for contracts c (here other)."},
+      {{"t", "c", "other", 2}, "made for build b (here other)."},
+      {{"t", "c", "b", 3}, "made for threads 2 (here 3)."},
+      {{"t", "other", "new", 2}, "made for build b (here new), contracts c (here other)."}};
+  for (const auto& [here, says] : others) {
+    try {
+      require_made_for(plan, here, "plan.json");
+      ADD_FAILURE() << "expected an error: " << says;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::user);
+      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+    }
   }
 }
 
