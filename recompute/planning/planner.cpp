@@ -11,8 +11,7 @@ namespace reprise {
 
 namespace {
 
-constexpr int kHopefulRounds = 12;  // in which rows are only thought to hold what such a plan was seen to hold
-
+constexpr int kHopefulRounds = 12;    // in which rows are only thought to hold what such a plan was seen to hold
 constexpr int kMostFlips = 40;        // plans that are walked in search of a faster neighbour
 constexpr double kWorthFlips = 1e-3;  // of the step's time: a smaller gap is left as it is
 constexpr std::int64_t kNoBudget = INT64_MAX / 4;
