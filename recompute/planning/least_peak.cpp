@@ -63,20 +63,46 @@ Planner::Least Planner::least_in(const Problem& problem, const PlannedMethod& me
     if (!best || checked.peak < best->peak) best = std::move(checked);
     if (!more) break;
   }
-  Least least{describe(problem, method.name, *best, best->peak), {}};
-  auto binding = std::max_element(best->rows.begin(), best->rows.end()) - best->rows.begin();
-  least.smallest.bytes = best->peak;
-  least.smallest.lower_bound = method.is_one_plan() ? best->peak : std::min(bound, best->peak);
-  least.smallest.proven = least.smallest.lower_bound == best->peak;
+  return describe_least(problem, method, bytes, *best, bound, work);
+}
+
+Planner::Least Planner::describe_least(const Problem& problem, const PlannedMethod& method, const MeasuredBytes& bytes,
+                                       const Checked& best, std::int64_t bound, std::int64_t work) const {
+  Least least{describe(problem, method.name, best, best.peak), {}};
+  auto binding = std::max_element(best.rows.begin(), best.rows.end()) - best.rows.begin();
+  least.smallest.bytes = best.peak;
+  least.smallest.lower_bound = method.is_one_plan() ? best.peak : std::min(bound, best.peak);
+  least.smallest.proven = least.smallest.lower_bound == best.peak;
   least.smallest.binding_row = static_cast<std::int32_t>(binding);
   solver::Instance seen = problem.with(bytes.most);
-  least.smallest.alive = solver::alive_in_row(seen, best->choice, least.smallest.binding_row);
-  std::int64_t rest = best->peak;
+  least.smallest.alive = solver::alive_in_row(seen, best.choice, least.smallest.binding_row);
+  std::int64_t rest = best.peak;
   for (const solver::Alive& alive : least.smallest.alive) rest -= alive.bytes;
   if (rest > 0) least.smallest.alive.push_back({"more in another state of the host", rest});
   least.plan.lower_bound_ns = least.plan.predicted_ns;
   least.plan.work = work;
   return least;
+}
+
+/// The plan of least peak with given runs, where that is less than `beat` needs. Walks only what is hoped to be less.
+std::optional<Planner::Least> Planner::less_in(const Problem& problem, const PlannedMethod& method,
+                                               const Least& beat) const {
+  std::optional<Checked> best;
+  MeasuredBytes bytes = problem.measured();
+  OwnBytes own = bytes.least;
+  std::int64_t least = beat.plan.predicted_peak, work = 0;
+  for (int round = 0; round < kRunRounds; ++round) {
+    solver::SmallestBudget smallest = solver::smallest_budget(problem.with(own), method.allowed);
+    work += smallest.work;
+    if (smallest.bytes >= least) break;
+    Checked checked = check(problem, smallest.choice, method.fallback());
+    problem.learn(bytes, checked.choice, checked.rows);
+    bool more = problem.raise(own, checked.choice, checked.rows, smallest.bytes);
+    if (checked.peak < least) least = checked.peak, best = std::move(checked);
+    if (!more) break;
+  }
+  if (!best) return std::nullopt;
+  return describe_least(problem, method, bytes, *best, 0, work);
 }
 
 Planner::Least Planner::least_with_runs(const PlannedMethod& method) const {
@@ -85,18 +111,18 @@ Planner::Least Planner::least_with_runs(const PlannedMethod& method) const {
   const Problem& problem = problem_of(method);
   solver::Instance eased = problem.with_runs_eased(problem.measured().least, restore_ns_);
   std::int64_t bound = std::min(best.smallest.lower_bound, solver::smallest_budget(eased, method.allowed).lower_bound);
-  for (Runs& runs : run_cuts(method)) {
-    Least least = least_in(problem_with(runs, method), method);
+  for (const Runs& cut : run_cuts(method)) {
+    Runs runs = cut;
+    if (std::optional<Least> least = less_in(problem_with(runs, cut, method), method, best)) best = std::move(*least);
     for (std::size_t r = 0; r < runs.size();) {
       Runs fewer = runs;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
-      Least other = least_in(problem_with(fewer, method), method);
-      if (other.plan.predicted_peak < least.plan.predicted_peak)
-        least = std::move(other), runs = std::move(fewer);
+      std::optional<Least> other = less_in(problem_with(fewer, cut, method), method, best);
+      if (other)
+        best = std::move(*other), runs = std::move(fewer);
       else
         ++r;
     }
-    if (least.plan.predicted_peak < best.plan.predicted_peak) best = std::move(least);
   }
   best.smallest.lower_bound = std::min(bound, best.smallest.bytes);
   best.smallest.proven = best.smallest.lower_bound == best.smallest.bytes;

@@ -27,6 +27,12 @@ bool better(const Plan& a, const Plan& b) {
          std::tuple(b.predicted_ns, b.predicted_peak, replays(b));
 }
 
+std::vector<std::uint32_t> key_of_runs(const std::vector<RunOfSegments>& runs) {
+  std::vector<std::uint32_t> key;
+  for (const RunOfSegments& run : runs) key.insert(key.end(), {run.first, run.last});
+  return key;
+}
+
 }  // namespace
 
 Planner::Planner(Walker& walker, const Profile& profile, PlannerOptions options)
@@ -60,15 +66,23 @@ std::vector<Planner::Runs> Planner::run_cuts(const PlannedMethod& method) const 
   return cuts;
 }
 
-const Problem& Planner::problem_with(const Runs& runs, const PlannedMethod& method) const {
-  std::vector<std::uint32_t> key;
-  for (const RunOfSegments& run : runs) key.insert(key.end(), {run.first, run.last});
+const Problem& Planner::problem_with(const Runs& runs, const Runs& cut, const PlannedMethod& method) const {
   const Problem& base = problem_of(method);
-  auto at = with_runs_.find({&base == &plain_, key});
-  if (at == with_runs_.end()) {
-    at = with_runs_.try_emplace({&base == &plain_, key}, walker_, with_runs(base.space(), runs), profile_).first;
-  }
-  return at->second;
+  std::pair key{&base == &plain_ ? Space::plain : Space::kept, key_of_runs(runs)};
+  auto at = with_runs_.find(key);
+  if (at != with_runs_.end()) return at->second;
+  Problem made(base, problem_of_cut(cut), with_runs(base.space(), runs), profile_);
+  return with_runs_.emplace(std::move(key), std::move(made)).first->second;
+}
+
+/// All runs of a cut at once, all other segments replayed: two walks.
+const Problem& Planner::problem_of_cut(const Runs& cut) const {
+  std::pair key{Space::cut, key_of_runs(cut)};
+  auto at = with_runs_.find(key);
+  if (at != with_runs_.end()) return at->second;
+  PlanSpace space = with_runs(plain_.space(), cut);
+  for (auto& options : space) options.erase(options.begin(), options.end() - 1);
+  return with_runs_.try_emplace(std::move(key), walker_, std::move(space), profile_).first->second;
 }
 
 /// What it takes to replay each unit once more for what the next one needs of it, as in a run.
@@ -270,14 +284,39 @@ Planner::Checked Planner::flipped(const Problem& problem, const PlannedMethod& m
   return best;
 }
 
+/// The plan of least time with given runs, where it is faster than `beat`. Rows are thought to hold the least that was
+/// seen, so that nothing is walked where even such a plan would not be faster. Neighbours are not tried, and no bound
+/// is worked out: one set of runs says nothing of the others.
+Planner::Found Planner::solve_with_runs(const Problem& problem, const PlannedMethod& method, std::int64_t budget,
+                                        const std::optional<Plan>& beat) const {
+  Found found;
+  MeasuredBytes bytes = problem.measured();
+  OwnBytes own = bytes.least;
+  for (int round = 0; round < kRunRounds; ++round) {
+    solver::Instance instance = problem.with(own);
+    if (beat && instance.base_time_ns >= beat->predicted_ns) break;
+    solver::Solution solution = solver::solve(instance, budget, method.allowed);
+    found.work += solution.work;
+    if (!solution.feasible || (beat && solution.time_ns >= beat->predicted_ns)) break;
+    Checked checked = check(problem, solution.choice, method.fallback());
+    if (checked.peak <= budget) {
+      found.plan = describe(problem, method.name, checked, budget);
+      break;
+    }
+    if (!problem.raise(own, checked.choice, checked.rows, budget)) break;
+  }
+  return found;
+}
+
 /// Cuts into runs of each length; runs that the budget does not need are taken apart again, one by one from the first.
 void Planner::try_runs(const PlannedMethod& method, std::int64_t budget, Found& best) const {
-  for (Runs& runs : run_cuts(method)) {
-    Found found = solve_in(problem_with(runs, method), method, budget);
+  for (const Runs& cut : run_cuts(method)) {
+    Runs runs = cut;
+    Found found = solve_with_runs(problem_with(runs, cut, method), method, budget, std::nullopt);
     for (std::size_t r = 0; found.plan && r < runs.size();) {
       Runs fewer = runs;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
-      Found other = solve_in(problem_with(fewer, method), method, budget);
+      Found other = solve_with_runs(problem_with(fewer, cut, method), method, budget, found.plan);
       found.work += other.work;
       if (other.plan && better(*other.plan, *found.plan))
         found.plan = std::move(other.plan), runs = std::move(fewer);

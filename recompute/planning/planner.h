@@ -68,6 +68,7 @@ class Planner {
   };
   using Runs = std::vector<RunOfSegments>;
   static constexpr int kMostRounds = 64;  // of a search: each corrects at least one row; one or two are usual
+  static constexpr int kRunRounds = 8;    // the same for one set of runs, of which there are many
 
   Checked check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const;
   Plan describe(const Problem& problem, const std::string& method, const Checked& checked, std::int64_t budget) const;
@@ -75,6 +76,8 @@ class Planner {
   const std::optional<Plan>& best(const PlannedMethod& method, std::int64_t budget) const;
   std::optional<Plan> search(const PlannedMethod& method, std::int64_t budget) const;
   Found solve_in(const Problem& problem, const PlannedMethod& method, std::int64_t budget) const;
+  Found solve_with_runs(const Problem& problem, const PlannedMethod& method, std::int64_t budget,
+                        const std::optional<Plan>& beat) const;
   Checked flipped(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes, Checked best,
                   std::int64_t budget) const;
   static void take(Found& best, Found found);
@@ -86,6 +89,9 @@ class Planner {
   bool fits_one_level(const PlannedMethod& method, std::int64_t budget) const;
   const Least& least_of(const PlannedMethod& method, bool runs) const;
   Least least_in(const Problem& problem, const PlannedMethod& method) const;
+  std::optional<Least> less_in(const Problem& problem, const PlannedMethod& method, const Least& beat) const;
+  Least describe_least(const Problem& problem, const PlannedMethod& method, const MeasuredBytes& bytes,
+                       const Checked& best, std::int64_t bound, std::int64_t work) const;
   Least least_with_runs(const PlannedMethod& method) const;
   NoPlan nothing_fits(const PlannedMethod& method, std::int64_t budget) const;
 
@@ -93,7 +99,8 @@ class Planner {
   std::vector<Runs> run_cuts(const PlannedMethod& method) const;
   const Problem& problem_of(const PlannedMethod& method) const;
   std::vector<const Problem*> problems_of(const PlannedMethod& method) const;
-  const Problem& problem_with(const Runs& runs, const PlannedMethod& method) const;
+  const Problem& problem_with(const Runs& runs, const Runs& cut, const PlannedMethod& method) const;
+  const Problem& problem_of_cut(const Runs& cut) const;
   std::vector<std::int64_t> restore_times() const;
 
   Walker& walker_;
@@ -105,7 +112,8 @@ class Planner {
   // What was asked before is not worked out again; none of it changes a later answer.
   mutable std::map<std::pair<std::string, std::int64_t>, std::optional<Plan>> plans_;
   mutable std::map<std::pair<std::string, bool>, Least> leasts_;
-  mutable std::map<std::pair<bool, std::vector<std::uint32_t>>, Problem> with_runs_;
+  enum class Space { kept, plain, cut };
+  mutable std::map<std::pair<Space, std::vector<std::uint32_t>>, Problem> with_runs_;
 };
 
 }  // namespace reprise

@@ -48,14 +48,18 @@ Problem::Problem(Walker& walker, PlanSpace space, const Profile& profile) : spac
   find_readers(walker);
   objects_.base.assign(static_cast<std::size_t>(units_.row_count()), walker.base());
   for (int row = 0; row < units_.row_count(); ++row) objects_.row_names.push_back(units_.row_name(row));
+  add_all(profile);
+  probe_mixed(walker);
+  measure_own();
+  instance_ = with(measured_.most);
+}
+
+void Problem::add_all(const Profile& profile) {
   add_segments(profile);
   add_values();
   add_snapshots(profile);
   add_records(profile);
   makers_.resize(objects_.objects.size(), -1);
-  probe_mixed(walker);
-  measure_own();
-  instance_ = with(measured_.most);
 }
 
 std::size_t Problem::option_in(const Probe& probe, std::uint32_t unit) const {
@@ -202,6 +206,7 @@ void Problem::add_values() {
       if (object.name.empty())
         object.name = fmt::format("{}#{}", units_[born].id, value.node - units_[born].first_node);
       for (std::uint32_t user : value.users) {
+        if (bit_in(probe, user) == 0) continue;
         add_use(object, {static_cast<std::int32_t>(user), bit_in(probe, user), units_.backward_row(user), -1,
                          solver::StateChoice::whole});
       }
@@ -209,6 +214,7 @@ void Problem::add_values() {
   }
   for (auto& entry : objects) {
     solver::Object& object = entry.second;
+    if (object.uses.empty()) continue;  // only options that this space does not have owe it
     std::uint32_t first = static_cast<std::uint32_t>(object.uses.front().segment);
     bool alone = std::all_of(object.uses.begin(), object.uses.end(),
                              [&](const solver::Use& use) { return use.segment == object.uses.front().segment; });

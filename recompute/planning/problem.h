@@ -46,6 +46,10 @@ class Problem {
  public:
   /// Walks the step a few times for each option and state, and in plans that mix them. Errors: those of recording it.
   Problem(Walker& walker, PlanSpace space, const Profile& profile);
+  /// `base` with some of the runs of a cut, put together without a walk: what a segment owes and holds depends on its
+  /// own option, so that of runs comes from `cut`, in which all runs were walked at once, and the rest from `base`.
+  /// Its bytes are a guess where neighbours matter: no bound follows from it, and its plans are walked as all are.
+  Problem(const Problem& base, const Problem& cut, PlanSpace space, const Profile& profile);
 
   /// With the most bytes that were measured.
   const solver::Instance& instance() const { return instance_; }
@@ -72,6 +76,7 @@ class Problem {
   solver::Instance with_runs_eased(const OwnBytes& own, const std::vector<std::int64_t>& restore_ns) const;
 
  private:
+  static constexpr std::size_t kNotHere = SIZE_MAX;  // an option of a probe that this space does not have
   struct Probe {
     std::vector<std::size_t> options;  // per explicit segment
     StateOption state = StateOption::whole;
@@ -93,13 +98,17 @@ class Problem {
 
   std::size_t option_in(const Probe& probe, std::uint32_t unit) const;
   std::uint64_t bit_in(const Probe& probe, std::uint32_t unit) const {
-    return std::uint64_t{1} << option_in(probe, unit);
+    std::size_t option = option_in(probe, unit);
+    return option == kNotHere ? 0 : std::uint64_t{1} << option;
   }
   Assignment assignment_of(const std::vector<std::size_t>& options) const;
   void probe(Walker& walker);
   void probe_mixed(Walker& walker);
   void add_probe(Walker& walker, std::vector<std::size_t> options, StateOption state);
   void find_readers(Walker& walker);
+  void take_probes(const Problem& from, bool runs);
+  void take_readers(const Problem& base, const Problem& cut);
+  void add_all(const Profile& profile);
   void number_classes();
   void add_segments(const Profile& profile);
   void add_values();

@@ -68,6 +68,8 @@ class Walker {
   Schedule schedule(const Assignment& assignment);
   /// Calls `look` with a tape that stands between forward and backward of the step under `assignment`.
   void look(const Assignment& assignment, const std::function<void(Tape&)>& look);
+  /// How many assignments were walked so far: what planning costs, mostly.
+  std::size_t walked() const { return walks_.size(); }
   /// Live bytes before the step.
   std::int64_t base() const { return base_; }
 

@@ -94,6 +94,20 @@ TEST(Runs, ABudgetBetweenTheFloorsIsMetByRunsAndOnlyWhereNeeded) {
   EXPECT_EQ(gradient(answer.plan->assignment(), nullptr, 16), gradient({}, nullptr, 16));
 }
 
+TEST(Runs, PlanningNearTheFloorWalksFewSteps) {
+  Chain dry(true, 16);
+  Walker walker(*dry.tape, [&] { return dry.forward(); });
+  Profile profile;
+  walker.look({}, [&](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
+  profile.step_ns = 1000000;
+  Planner planner(walker, profile, {.made_for = {}});
+  std::int64_t floor = planner.least("joint").predicted_peak;
+  ASSERT_TRUE(planner.plan("joint", floor).plan);
+  ASSERT_FALSE(planner.plan("joint", floor - 1).plan);
+  // Some 35 sets of runs are tried for each of four methods; walks for every one of them would take seconds.
+  EXPECT_LE(walker.walked(), 120u);  // 61 when written
+}
+
 TEST(Runs, CutsFollowNeighboursOnly) {
   testing::MemoryMlp step(true, {.segments = 3});  // its table is written between segments
   Walker walker(*step.tape, [&] { return step.forward(); });
