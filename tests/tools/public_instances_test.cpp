@@ -71,7 +71,8 @@ class PublicInstances : public ::testing::Test {
                               shell_word((folder_ / "out.json").string()));
     ASSERT_EQ(outcome.code, 0) << outcome.text;
     std::ifstream in(folder_ / "out.json");
-    for (const nlohmann::json& row : nlohmann::json::parse(in)["rows"]) rows_[row["what"]] = row;
+    const nlohmann::json document = nlohmann::json::parse(in);
+    for (const nlohmann::json& row : document["rows"]) rows_[row["what"]] = row;
   }
   /// The step's time under joint over no recompute in per cent; nothing where no plan fits.
   std::optional<double> ours(const std::string& what) const {

@@ -26,6 +26,10 @@ function(reprise_quick_build target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND REPRISE_CCACHE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # ccache needs it
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # A file's own class with members of its unnamed namespace, taken for a header's.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   get_target_property(sources ${target} SOURCES)
   foreach(pattern ${REPRISE_ALONE})
