@@ -46,7 +46,6 @@ PlacementPlan plan_placement(std::span<const BlockLife> lives, std::int64_t smal
     auto later = [](std::int64_t o, const Placed& p) { return o < p.offset; };
     placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, later), one);
     plan.blocks[i].offset = offset;
-    plan.extent = std::max(plan.extent, one.end_offset);
   }
   return plan;
 }

@@ -25,7 +25,6 @@ struct PlacementPlan {
     std::int64_t offset = 0;  // from where the step's blocks begin; -1: as without a plan
   };
   std::vector<Block> blocks;
-  std::int64_t extent = 0;  // bytes
 };
 
 /// Largest first, each at the lowest place that is free all its life ("greedy by size", Pisarchyk and Lee, Efficient

@@ -3,14 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "models/check/check.h"
-#include "models/layers/encoder.h"
-#include "models/registry.h"
 #include "models/train/session.h"
 #include "ops/draws.h"
-#include "ops/loss.h"
-#include "ops/pool.h"
-#include "ops/shape_ops.h"
 #include "ops/state.h"
+#include "tests/models/pixel_model.h"
 #include "tests/support/text.h"
 
 namespace reprise {
@@ -18,30 +14,16 @@ namespace {
 
 using testing::contains;
 
-/// Logistic regression that counts its steps, averages an input and draws numbers, all behind the loss, so that no
-/// gradient shows what it does there.
-class LyingModel final : public TrainableModel {
+/// Counts its steps, averages an input and draws numbers, all behind the loss, so that no gradient shows what it does
+/// there.
+class LyingModel final : public testing::PixelModel {
  public:
   explicit LyingModel(const Config& config)
-      : TrainableModel(config),
-        layer_(set_, "layer", 48, kFineLabels),
-        total_(set_.add_buffer("total", DType::f32, {1})),
-        stream_(named_stream("noise", 1)) {}
-  void allocate(Memory& memory) override { set_.allocate(memory, 1); }
-  ParameterSet& parameters() override { return set_; }
-  std::vector<NamedTensor> tensors() override {
-    std::vector<NamedTensor> all;
-    set_.list("", all);
-    return all;
-  }
+      : PixelModel(config), total_(set_.add_buffer("total", DType::f32, {1})), stream_(named_stream("noise", 1)) {}
   std::vector<Stream*> streams() override { return {&stream_}; }
-  SegmentNames segment_names() const override { return {{"all"}, {"all"}}; }
   Forward forward(Tape& tape, const Batch& batch, const SegmentMarks& marks) override {
     std::string lie = marks.marked().empty() ? "none" : config_.get_string("lying.lie");
-    Value loss = marks.run(tape, "all", [&] {
-      Value small = avg_pool2d(tape, batch.views[0], {.window = 8});
-      return softmax_cross_entropy(tape, layer_(tape, reshape(tape, small, {batch.size, 48})), batch.labels);
-    });
+    Forward forward = PixelModel::forward(tape, batch, marks);
     add_into(tape, total_.tensor, 1.0);
     if (lie == "write") mul_into(tape, total_.tensor, 3.0);
     mul_into(tape, total_.tensor, lie == "value" ? 5.0 : 2.0);
@@ -52,14 +34,10 @@ class LyingModel final : public TrainableModel {
     if (lie == "host" && !tape.memory().is_dry()) total_.tensor.host_write<float>("a lie")[0] = 7.0f;
     uniform(tape, stream_, {lie == "draw" ? 3 : 2});
     if (lie == "position") stream_.position += 1;
-    return {loss, std::nullopt};
+    return forward;
   }
-  Json evaluate(const EvaluationContext&) override { return Json::object(); }
-  std::vector<std::string> describe(const Json&) const override { return {}; }
 
  private:
-  ParameterSet set_{true};
-  LinearLayer layer_;
   Buffer& total_;
   Stream stream_;
 };

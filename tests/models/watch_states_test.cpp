@@ -5,13 +5,9 @@
 
 #include "autograd/guard.h"
 #include "models/check/method_run.h"
-#include "models/layers/encoder.h"
-#include "models/registry.h"
 #include "models/train/session.h"
-#include "ops/loss.h"
-#include "ops/pool.h"
-#include "ops/shape_ops.h"
 #include "tests/autograd/lying_ops.h"
+#include "tests/models/pixel_model.h"
 #include "tests/models/tiny_run.h"
 
 namespace reprise {
@@ -20,24 +16,13 @@ namespace {
 using namespace reprise::testing;  // NOLINT
 
 /// Its first op reaches for what only a later op of the step is given, or no op at all.
-class ReachingModel final : public TrainableModel {
+class ReachingModel final : public PixelModel {
  public:
-  explicit ReachingModel(const Config& config)
-      : TrainableModel(config),
-        layer_(set_, "layer", 48, kFineLabels),
-        idle_(set_.add_buffer("idle", DType::f32, {4})) {}
-  void allocate(Memory& memory) override { set_.allocate(memory, 1); }
-  ParameterSet& parameters() override { return set_; }
-  std::vector<NamedTensor> tensors() override {
-    std::vector<NamedTensor> all;
-    set_.list("", all);
-    return all;
-  }
+  explicit ReachingModel(const Config& config) : PixelModel(config), idle_(set_.add_buffer("idle", DType::f32, {4})) {}
   std::vector<Stream*> streams() override { return {&stream_}; }
-  SegmentNames segment_names() const override { return {{"all"}, {"all"}}; }
   Forward forward(Tape& tape, const Batch& batch, const SegmentMarks& marks) override {
     lying::hidden = {};
-    Value small = reshape(tape, avg_pool2d(tape, batch.views[0], {.window = 8}), {batch.size, 48});
+    Value small = pooled(tape, batch);
     if (reach == "stream") {
       lying::hidden.stream = &stream_;
       small = tape.apply_one(lying::kTakesNumbers, {small});
@@ -45,11 +30,9 @@ class ReachingModel final : public TrainableModel {
       lying::hidden.data = reinterpret_cast<float*>(find(reach).storage().raw());
       small = tape.apply_one(reads ? lying::kReadsHidden : lying::kWritesHidden, {small});
     }
-    Value loss = marks.run(tape, "all", [&] { return softmax_cross_entropy(tape, layer_(tape, small), batch.labels); });
-    return {loss, std::nullopt};
+    return {marks.run(tape, "all", [&] { return loss(tape, small, batch); }), std::nullopt};
   }
   Json evaluate(const EvaluationContext&) override { return {{"reached", 1.0}}; }
-  std::vector<std::string> describe(const Json&) const override { return {}; }
 
   static inline std::string reach;
   static inline bool reads = false;
@@ -63,8 +46,6 @@ class ReachingModel final : public TrainableModel {
     return {};
   }
 
-  ParameterSet set_{true};
-  LinearLayer layer_;
   Buffer& idle_;
   Stream stream_{"reached", 1, 2, 0};
 };
