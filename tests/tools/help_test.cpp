@@ -2,10 +2,11 @@
 // there (in small), so that none of them can be wrong; and the text keeps to words that people know.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
+#include <algorithm>
+#include <set>
 #include <sstream>
 
+#include "data/synthetic.h"
 #include "tests/data/make_archive.h"
 #include "tests/support/program.h"
 #include "tools/cli/verb.h"
@@ -30,7 +31,39 @@ train: {epochs: 1, batch: 16, warmup_steps: 0}
 recompute: {segments: blocks}
 )";
 
-/// The lines of "Examples:", without what explains them behind the command.
+/// Stands for the Python of `bench step --peer`: it has every package, and figures.
+constexpr const char* kPeer = R"(#!/bin/sh
+echo '{"modes": {"cl": {"step_ms": 1, "cpu_ms": 1}, "cl_ckpt": {"step_ms": 1, "cpu_ms": 1}},'\
+     '"rss_peak_minus_before_mib": 100}'
+)";
+
+/// What is changed of an example before it is run. Every other example is run as typed, a new one too.
+struct ExampleChange {
+  const char* example;  // how the examples begin
+  const char* from;     // empty: `to` comes behind
+  const char* to;
+  const char* why;
+};
+constexpr ExampleChange kExampleChanges[] = {
+    {"reprise bench", "", " --quick", "at the sizes that figures are taken at, a bench takes minutes"},
+    {"reprise study configs/studies/sparse_write_small.yaml", "/tmp/small", "tmp/small",
+     "two tests at a time must not share a folder, nor leave one behind"},
+    {"source", "", " && complete -p reprise", "a shell is content with an empty script too"},
+};
+
+std::string as_run(std::string example, std::set<const char*>& used) {
+  for (const ExampleChange& change : kExampleChanges) {
+    if (!example.starts_with(change.example)) continue;
+    std::string from = change.from;
+    std::size_t at = from.empty() ? example.size() : example.find(from);
+    if (at == std::string::npos) continue;
+    example.replace(at, from.size(), change.to);
+    used.insert(change.example);
+  }
+  return example;
+}
+
+/// The lines of "Examples:", without what explains them behind the command (two blanks apart) or below it.
 std::vector<std::string> examples_of(const std::string& help) {
   std::vector<std::string> all;
   std::istringstream in(help);
@@ -38,10 +71,8 @@ std::vector<std::string> examples_of(const std::string& help) {
   for (std::string line; std::getline(in, line);) {
     if (line == "Examples:") {
       inside = true;
-    } else if (inside && line.starts_with("  reprise ")) {
-      all.push_back(line.substr(2, line.find("   ", 2) - 2));
-      std::size_t note = all.back().find("  ");  // what stands two blanks behind a command explains it
-      if (note != std::string::npos) all.back().resize(note);
+    } else if (inside && line.size() > 2 && line.starts_with("  ") && line[2] != ' ') {
+      all.push_back(line.substr(2, line.find("  ", 2) - 2));
     } else if (!line.starts_with(" ")) {
       inside = false;
     }
@@ -49,26 +80,31 @@ std::vector<std::string> examples_of(const std::string& help) {
   return all;
 }
 
-/// A folder in which examples work: configurations of their names in small, runs, data, programs.
+std::string committed(const std::string& name) { return file_text(fs::path(REPRISE_SOURCE_DIR) / name); }
+
+/// A checkout in which examples work: configurations of their names in small, data, programs, a peer, and runs.
 class Workshop {
  public:
   Workshop() {
-    for (const char* folder : {"configs", "programs", "bin", "home/.zfunc", "home/.config/fish/completions",
-                               "home/.local/share/bash-completion/completions"}) {
+    for (const char* folder :
+         {"checkout/configs/studies", "checkout/programs", "checkout/venv/bin", "checkout/tmp", "shared/peers", "bin",
+          "home/.zfunc", "home/.config/fish/completions", "home/.local/share/bash-completion/completions"}) {
       fs::create_directories(folder_ / folder);
     }
-    write_text(folder_ / "configs/cifar100_dense_queue.yaml", kQueue);
-    write_text(folder_ / "configs/cifar100_supervised.yaml", kClassifier);
     fs::create_symlink(REPRISE_BINARY, folder_ / "bin/reprise");
-    fs::create_directory_symlink(fs::path(REPRISE_SOURCE_DIR) / "configs/studies", folder_ / "configs/studies");
+    write_text(here() / "configs/cifar100_dense_queue.yaml", kQueue);
+    write_text(here() / "configs/cifar100_supervised.yaml", kClassifier);
+    write_studies();
     for (const char* name : {"programs/a.json", "queue.json"}) {
-      fs::copy_file(fs::path(REPRISE_SOURCE_DIR) / "tests/conformance/scopes.json", folder_ / name);
+      write_text(here() / name, committed("tests/conformance/scopes.json"));
     }
-    testing::FileBytes record(3074);
-    testing::FileBytes train;
-    for (int i = 0; i < 32; ++i) train.insert(train.end(), record.begin(), record.end());
-    make_tar(folder_ / "cifar-100-binary.tar.gz", Filter::gzip,
-             {{"cifar-100-binary/train.bin", train}, {"cifar-100-binary/test.bin", record}});
+    Dataset images = make_synthetic({.seed = 1, .train = 100, .test = 100});
+    make_tar(
+        here() / "cifar-100-binary.tar.gz", Filter::gzip,
+        {{"cifar-100-binary/train.bin", images.train.records}, {"cifar-100-binary/test.bin", images.test.records}});
+    write_text(folder_ / "shared/peers/cifar_step.py", "");
+    write_text(here() / "venv/bin/python", kPeer);
+    fs::permissions(here() / "venv/bin/python", fs::perms::owner_all);
     for (const char* method : {"retain", "region"}) {
       EXPECT_EQ(run(std::string("reprise train configs/cifar100_dense_queue.yaml --quiet recompute.method=") + method +
                     " run.dir=runs/" + method)
@@ -78,11 +114,29 @@ class Workshop {
   }
   Outcome run(const std::string& command) const {
     const std::string root = folder_.path().string();
-    return run_shell("cd " + shell_word(root) + " && HOME=" + shell_word(root + "/home") + " PATH=" +
-                     shell_word(root + "/bin") + ":$PATH timeout 300 sh -c " + "\"" + quoted(command) + "\" 2>&1");
+    return run_shell("cd " + shell_word(here().string()) + " && HOME=" + shell_word(root + "/home") + " PATH=" +
+                     shell_word(root + "/bin") + ":$PATH timeout 300 bash -c " + "\"" + quoted(command) + "\" 2>&1");
   }
 
  private:
+  fs::path here() const { return folder_ / "checkout"; }
+
+  /// The committed miniatures under the names of the studies that take hours.
+  void write_studies() const {
+    for (const char* name : {"row_memory.yaml", "cifar100_dense_queue_small.yaml"}) {
+      write_text(here() / "configs" / name, committed(std::string("configs/") + name));
+    }
+    for (const std::string name : {"sparse_write", "cifar100_dense_queue"}) {
+      std::string text = committed("configs/studies/" + name + "_small.yaml"), line = "\nname: " + name;
+      std::size_t at = text.find(line + "_small\n");
+      ASSERT_NE(at, std::string::npos) << name;
+      write_text(here() / "configs/studies" / (name + "_small.yaml"), text);
+      write_text(here() / "configs/studies" / (name + ".yaml"), text.replace(at, line.size() + 6, line));
+    }
+    fs::create_directory_symlink(fs::path(REPRISE_SOURCE_DIR) / "configs/studies/records",
+                                 here() / "configs/studies/records");
+  }
+
   static std::string quoted(const std::string& text) {
     std::string out;
     for (char c : text) {
@@ -94,11 +148,6 @@ class Workshop {
   TempFolder folder_;
 };
 
-/// Benchmarks take minutes and a peer's process; studies and their records have tests of their own.
-bool is_left_out(const std::string& verb, const std::string& example) {
-  return verb == "bench" || verb == "study" || verb == "report" || contains(example, "configs/studies");
-}
-
 /// Whether nothing but the finite differences differs: kinks of a network as tiny as the one here may lie within a
 /// step.
 bool only_finite_differences(const std::string& text) {
@@ -106,29 +155,50 @@ bool only_finite_differences(const std::string& text) {
   return first != std::string::npos && row != std::string::npos && first > row;
 }
 
-/// Verbs whose examples make what those of others need come first.
-std::vector<Verb> in_order() {
-  std::vector<Verb> first, rest;
-  for (Verb& verb : all_verbs())
-    (verb.name == "train" || verb.name == "plan" ? first : rest).push_back(std::move(verb));
-  first.insert(first.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
-  return first;
+/// Examples of a group are run in one folder, those first that make what others need.
+std::string group_of(const std::string& verb) {
+  if (verb == "bench") return "Bench";
+  return verb == "study" || verb == "report" || verb == "cohort" ? "Studies" : "Runs";
 }
 
-TEST(Help, EveryExampleWorksAsTyped) {
+std::vector<Verb> verbs_of(const std::string& group) {
+  std::vector<Verb> verbs;
+  for (Verb& verb : all_verbs()) {
+    if (group_of(verb.name) == group) verbs.push_back(std::move(verb));
+  }
+  std::stable_partition(verbs.begin(), verbs.end(),
+                        [](const Verb& verb) { return verb.name == "train" || verb.name == "plan"; });
+  return verbs;
+}
+
+class HelpExamples : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(HelpExamples, WorkAsTyped) {
   Workshop workshop;
-  for (const Verb& verb : in_order()) {
+  std::set<const char*> used;
+  for (const Verb& verb : verbs_of(GetParam())) {
     std::vector<std::string> examples = examples_of(verb.help);
     EXPECT_FALSE(examples.empty()) << verb.name;
     for (const std::string& example : examples) {
-      EXPECT_TRUE(example.starts_with("reprise " + verb.name)) << example;
-      if (is_left_out(verb.name, example)) continue;
-      Outcome outcome = workshop.run(example);
+      EXPECT_PRED2(contains, example, "reprise " + verb.name);
+      Outcome outcome = workshop.run(as_run(example, used));
       bool differ = example.starts_with("reprise contract --diff");  // says so by its exit code
       if (verb.name == "check" && only_finite_differences(outcome.text)) continue;
       EXPECT_EQ(outcome.code, differ ? 1 : 0) << example << "\n" << outcome.text;
     }
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Group, HelpExamples, ::testing::Values("Runs", "Studies", "Bench"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Help, EveryChangeOfAnExampleIsOfOneThatIsThere) {
+  std::set<const char*> used;
+  for (const Verb& verb : all_verbs()) {
+    for (const std::string& example : examples_of(verb.help)) as_run(example, used);
+  }
+  for (const ExampleChange& change : kExampleChanges)
+    EXPECT_TRUE(used.contains(change.example)) << change.example << ": " << change.why;
 }
 
 TEST(Help, TheProgramsOwnExamplesWork) {
