@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <string>
 
 #include "data/synthetic.h"
+#include "models/layers/encoder.h"
 #include "tests/support/program.h"
 #include "tests/support/surroundings.h"
 #include "tests/support/temp_folder.h"
@@ -203,37 +205,59 @@ for name in ('backbone.stem.weight', 'key.backbone.stem.weight', 'backbone.layer
   EXPECT_PRED2(contains, wrong.text, "error: expected backbone.");
 }
 
+/// The layer that a probe of `small` starts from, weights before biases: PyTorch's probe starts from it too.
+FileBytes probe_start(std::uint64_t seed) {
+  Memory memory;
+  ParameterSet set;
+  LinearLayer layer(set, "probe", 64, kFineLabels);
+  set.allocate(memory, seed);
+  FileBytes bytes;
+  for (const Parameter* parameter : set.parameters()) {
+    std::span<const float> values = parameter->leaf->data.host_read<float>();
+    const auto* begin = reinterpret_cast<const std::uint8_t*>(values.data());
+    bytes.insert(bytes.end(), begin, begin + values.size_bytes());
+  }
+  return bytes;
+}
+
 TEST_F(Adoption, AnEncoderThatPyTorchTrainedIsAsGoodHere) {
   if (!has(python() + " -c 'import torch, numpy'")) GTEST_SKIP() << python() << " has no packages torch and numpy";
   Dataset images = make_synthetic({.seed = 1, .train = 600, .test = 400});
-  auto write = [&](const std::string& name, const std::vector<std::uint8_t>& records) {
-    std::ofstream(folder_ / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(records.data()), static_cast<std::streamsize>(records.size()));
-  };
-  write("train.bin", images.train.records);
-  write("test.bin", images.test.records);
-  std::string source = shell_word(REPRISE_SOURCE_DIR "/tests/models/parity/train_classifier.py");
-  Outcome peer = run_shell(python() + " " + source + " " + shell_word(folder_.path().string()) + " " +
-                           path("weights.pt") + " 2>&1");
+  write_bytes(folder_ / "train.bin", images.train.records);
+  write_bytes(folder_ / "test.bin", images.test.records);
+  write_bytes(folder_ / "probe.start", probe_start(3));
+  const std::string folder = shell_word(folder_.path().string()), tree = REPRISE_SOURCE_DIR;
+  Outcome peer = run_shell(python() + " " + shell_word(tree + "/tests/models/parity/train_classifier.py") + " " +
+                           folder + " " + path("weights.pt") + " " + path("probe.start") + " 2>&1");
   ASSERT_EQ(peer.code, 0) << peer.text;
-  std::string classify =
-      "train --quiet model.type=classifier model.encoder.preset=small train.epochs=0 threads=1 data.path=" +
-      shell_word(folder_.path().string());
-  ASSERT_EQ(reprise(classify + " run.dir=" + path("like")).code, 0);
-  Outcome converted =
-      run_shell(python() + " " + shell_word(REPRISE_SOURCE_DIR "/tools/from_torch.py") + " " + path("weights.pt") +
-                " " + path("like/checkpoint.safetensors") + " " + path("init.safetensors") + " 2>&1");
-  ASSERT_EQ(converted.code, 0) << converted.text;
-  Outcome ours = reprise(classify + " run.dir=" + path("run") + " model.init=" + path("init.safetensors"));
-  ASSERT_EQ(ours.code, 0) << ours.text;
-  std::ifstream summary(folder_ / "run" / "summary.json");
-  auto test = nlohmann::json::parse(summary)["test"];
-  double top1 = 0, top5 = 0;
-  ASSERT_TRUE(std::istringstream(peer.text) >> top1 >> top5) << peer.text;
-  EXPECT_GT(top1, 4) << "it has learned something";
+  double top1 = 0, top5 = 0, probe1 = 0, probe5 = 0;
+  ASSERT_TRUE(std::istringstream(peer.text) >> top1 >> top5 >> probe1 >> probe5) << peer.text;
+  // What the program finds in the converted weights under a model, without training it.
+  auto evaluated = [&](const std::string& model, const std::string& keys) {
+    std::string train = "train --quiet model.encoder.preset=small train.epochs=0 threads=1 seed=3 data.path=" + folder +
+                        " model.type=" + model + keys + " run.dir=" + path(model);
+    EXPECT_EQ(reprise(train + "-like").code, 0);
+    Outcome converted =
+        run_shell(python() + " " + shell_word(tree + "/tools/from_torch.py") + " " + path("weights.pt") + " " +
+                  path(model + "-like") + "/checkpoint.safetensors " + path("init.safetensors") + " 2>&1");
+    EXPECT_EQ(converted.code, 0) << converted.text;
+    Outcome ours = reprise(train + " model.init=" + path("init.safetensors"));
+    EXPECT_EQ(ours.code, 0) << ours.text;
+    return nlohmann::json::parse(std::ifstream(folder_ / model / "summary.json"));
+  };
   // One image of 400 may stand so close between two labels that a rounding decides.
+  auto test = evaluated("classifier", "")["test"];
+  EXPECT_GT(top1, 4) << "it has learned something";
   EXPECT_NEAR(test["top1"].get<double>(), top1, 0.26);
   EXPECT_NEAR(test["top5"].get<double>(), top5, 0.26);
+  // The probe starts from the same layer and takes all images in one batch, as PyTorch's does: nothing but roundings
+  // differs, but these go through 100 steps. Three images.
+  auto probe =
+      evaluated("dense_queue", " probe.epochs=100 probe.lr=0.05 probe.batch=600 probe.baseline=false")["probe"];
+  EXPECT_EQ(probe["labels"], 600);
+  EXPECT_GT(probe1, 4) << "there is something to find";
+  EXPECT_NEAR(probe["top1"].get<double>(), probe1, 0.76);
+  EXPECT_NEAR(probe["top5"].get<double>(), probe5, 0.76);
 }
 
 TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
