@@ -55,6 +55,27 @@ can_fuzz() {
     [[ -n $(find "$(clang++ -print-resource-dir)/lib" -name 'libclang_rt.fuzzer-*.a' 2>/dev/null | head -n 1) ]]
 }
 
+# For tests that have our files read back by the programs they are for: names a Python with the packages of
+# tests/requirements.txt in REPRISE_PYTHON. That of the caller where it has them, else one made once in DIR/python. Where
+# the network or the package python3-venv is missing it says so and names none; the tests then skip with their reason.
+name_python() {  # name_python DIR
+  local venv=$1/python log=$1/python.log list=$root/tests/requirements.txt
+  [[ -z ${REPRISE_PYTHON:-} ]] || return 0
+  python3 -c 'import numpy, perfetto, safetensors, tensorboard' 2>/dev/null && return 0
+  if ! cmp -s "$list" "$venv/installed.txt"; then
+    say "making a Python environment with the packages of tests/requirements.txt in $venv"
+    rm -rf "$venv"
+    if ! { python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --retries 1 -r "$list" &&
+      cp "$list" "$venv/installed.txt"; } >"$log" 2>&1 </dev/null; then
+      say "it cannot be made, so tests that need it will skip (log: $log):" \
+        "$(grep -m 1 -iE 'error|not found|not available' "$log" || tail -n 1 "$log")"
+      rm -rf "$venv"
+      return 0
+    fi
+  fi
+  export REPRISE_PYTHON=$venv/bin/python
+}
+
 # One compiler per core, and no more than the memory carries (the largest files take about 1.5 GB).
 build_jobs() {
   local cores kilobytes by_memory

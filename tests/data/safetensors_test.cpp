@@ -204,9 +204,7 @@ TEST(Safetensors, AFileCutAnywhereOrWithAFlippedHeaderByteNeverReadsOutside) {
 }
 
 TEST(Safetensors, ThePythonPackageReadsOursAndWeReadIts) {
-  if (std::system((python() + " -c 'import safetensors.numpy' 2>/dev/null").c_str()) != 0) {
-    GTEST_SKIP() << python() << " has no package safetensors";
-  }
+  if (std::string reason = python_lacks("safetensors.numpy"); !reason.empty()) GTEST_SKIP() << reason;
   TempFolder folder;
   const std::vector<float> weights = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f};
   const std::vector<std::int64_t> steps = {7, std::int64_t{1} << 50};

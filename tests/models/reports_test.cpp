@@ -1,6 +1,7 @@
 // What a run writes for other programs: event files as TensorBoard's own package reads them, and traces by the rules of
 // their format and by what the step must have done.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 #include <map>
@@ -19,10 +20,6 @@ namespace {
 
 using namespace reprise::testing;  // NOLINT
 
-bool python_has(const std::string& package) {
-  return std::system((python() + " -c 'import " + package + "' 2>/dev/null").c_str()) == 0;
-}
-
 std::vector<fs::path> event_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -32,10 +29,11 @@ std::vector<fs::path> event_files(const fs::path& folder) {
   return files;
 }
 
-/// Runs a script with the folder as its argument; true when it ends well.
-bool script_agrees(const fs::path& folder, const std::string& text) {
+/// Runs a script with the folder as its argument. Returns its exit code.
+int script_code(const fs::path& folder, const std::string& text) {
   std::ofstream(folder / "check.py") << text;
-  return std::system((python() + " " + (folder / "check.py").string() + " " + folder.string()).c_str()) == 0;
+  int status = std::system((python() + " " + (folder / "check.py").string() + " " + folder.string()).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST(EventFile, ChecksumsAreThoseOfTheFormat) {
@@ -95,14 +93,14 @@ assert end.status == 1, end
 )";
 
 TEST(EventFile, TensorBoardReadsWhatTheMetricsSay) {
-  if (!python_has("tensorboard")) GTEST_SKIP() << python() << " has no package tensorboard";
+  if (std::string reason = python_lacks("tensorboard"); !reason.empty()) GTEST_SKIP() << reason;
   TempFolder scratch;
   run_tiny(kTinyClassifier, scratch / "run");
-  EXPECT_TRUE(script_agrees(scratch / "run", kReadEvents));
+  EXPECT_EQ(script_code(scratch / "run", kReadEvents), 0);
 }
 
 TEST(EventFile, AResumedRunReadsAsOneThatWasNeverStopped) {
-  if (!python_has("tensorboard")) GTEST_SKIP() << python() << " has no package tensorboard";
+  if (std::string reason = python_lacks("tensorboard"); !reason.empty()) GTEST_SKIP() << reason;
   TempFolder scratch;
   fs::path folder = scratch / "run";
   run_tiny(kTinyClassifier, folder, {"train.checkpoint_every=3", "train.log_every=1"});
@@ -116,7 +114,7 @@ TEST(EventFile, AResumedRunReadsAsOneThatWasNeverStopped) {
   fs::resize_file(earlier, fs::file_size(earlier) - 5);  // the last record is torn
   ASSERT_EQ(train(config, {.resume = folder, .progress = ProgressMode::quiet}).ending, Ending::finished);
   EXPECT_EQ(event_files(folder).size(), 2u);
-  EXPECT_TRUE(script_agrees(folder, kReadEvents));
+  EXPECT_EQ(script_code(folder, kReadEvents), 0);
 }
 
 struct TraceRules {
@@ -181,6 +179,44 @@ TEST(Trace, SpansAndCountersFollowTheRulesAndTheStep) {
   EXPECT_EQ(rules.highest["live parameters"],
             outcome.summary["memory"]["peak_by_category"]["parameters"].get<std::int64_t>());
   EXPECT_GT(rules.highest["live preserved"], 0);
+}
+
+constexpr int kNoTraceProcessor = 77;
+constexpr const char* kReadTrace = R"(
+import collections, json, shutil, signal, sys
+from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
+config = TraceProcessorConfig(bin_path=shutil.which('trace_processor_shell'))  # None: the one that the package fetches
+def late(*_): raise TimeoutError('not there after two minutes')
+signal.signal(signal.SIGALRM, late)
+signal.alarm(120)
+try:
+    TraceProcessor(config=config).close()
+except Exception as error:
+    sys.exit(77)
+signal.alarm(0)
+path = sys.argv[1] + '/trace.json'
+events = json.load(open(path))['traceEvents']
+reader = TraceProcessor(trace=path, config=config)
+def first(query): return next(iter(reader.query(query)))
+spans = collections.Counter(e['cat'] for e in events if e['ph'] == 'B')
+read = {row.category: row.n for row in reader.query('select category, count(*) as n from slice group by category')}
+assert read == spans, (read, spans)
+assert first('select count(*) as n from slice where dur < 0').n == 0, 'a span without an end'
+values = [e['args']['bytes'] for e in events if e['ph'] == 'C']
+assert first('select max(value) as most from counter').most == max(values), max(values)
+assert first("select count(*) as n from stats where name like 'json%' and severity = 'error' and value > 0").n == 0
+reader.close()
+)";
+
+/// Only in a full run, since the package fetches its trace processor where there is none.
+TEST(Trace, PerfettosTraceProcessorReadsEverySpanAndCounter) {
+  if (!std::getenv("REPRISE_FULL")) GTEST_SKIP() << "in a full run only";
+  if (std::string reason = python_lacks("perfetto.trace_processor"); !reason.empty()) GTEST_SKIP() << reason;
+  TempFolder scratch;
+  run_tiny(kTinyQueue, scratch / "run", {"trace=true", "trace_steps=3", "recompute.method=region"});
+  int code = script_code(scratch / "run", kReadTrace);
+  if (code == kNoTraceProcessor) GTEST_SKIP() << "the package perfetto cannot fetch its trace processor here";
+  EXPECT_EQ(code, 0);
 }
 
 TEST(Trace, LooksOnAndChangesNothing) {

@@ -17,10 +17,16 @@ inline std::filesystem::path shared_folder() {
 /// The conformance programs that all frameworks run; may be missing.
 inline std::string shared_programs() { return (shared_folder() / "conformance" / "public").string(); }
 
-/// The Python interpreter of tests, by path or name.
+/// The Python interpreter of tests, as a word of the shell. `tools/test --full` names one that has the packages.
 inline std::string python() {
   const char* named = std::getenv("REPRISE_PYTHON");
-  return named ? named : "python3";
+  return "'" + std::string(named && *named ? named : "python3") + "'";
+}
+
+/// Why a test that needs these modules ("numpy, safetensors.numpy") cannot run; empty where they are there.
+inline std::string python_lacks(const std::string& modules) {
+  if (std::system((python() + " -c 'import " + modules + "' >/dev/null 2>&1").c_str()) == 0) return "";
+  return python() + " cannot import " + modules + " (REPRISE_PYTHON names another; tools/test --full makes one)";
 }
 
 }  // namespace reprise::testing

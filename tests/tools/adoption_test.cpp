@@ -62,7 +62,7 @@ TEST_F(Adoption, NumPyOpensAnExportedCheckpoint) {
   EXPECT_EQ(again.code, 0) << again.text;
   EXPECT_EQ(run_shell("cmp " + path("again.npz") + " " + path("run/checkpoint.npz")).code, 0)
       << "the same bytes each time";
-  if (!has(python() + " -c 'import numpy'")) GTEST_SKIP() << python() << " has no package numpy";
+  if (std::string reason = python_lacks("numpy"); !reason.empty()) GTEST_SKIP() << reason;
   Outcome read = script(R"(
 import json, struct, sys, zipfile
 import numpy as np
@@ -87,9 +87,7 @@ assert zipfile.ZipFile(d + '/small.npz').testzip() is None
 
 /// A real one, by the names that a person looks for; tests/data opens a made-up file with every dtype.
 TEST_F(Adoption, TheSafetensorsPackageOpensACheckpointOfARun) {
-  if (!has(python() + " -c 'import safetensors.numpy'")) {
-    GTEST_SKIP() << python() << " has no packages safetensors and numpy";
-  }
+  if (std::string reason = python_lacks("safetensors.numpy"); !reason.empty()) GTEST_SKIP() << reason;
   ASSERT_EQ(train("run").code, 0);
   Outcome read = script(R"(
 import json, struct, sys
@@ -148,7 +146,7 @@ TEST_F(Adoption, ExportNamesMistakes) {
 }
 
 TEST_F(Adoption, WeightsFromPythonBecomeInitialValues) {
-  if (!has(python() + " -c ''")) GTEST_SKIP() << "no " << python();
+  if (std::string reason = python_lacks("json"); !reason.empty()) GTEST_SKIP() << reason;
   ASSERT_EQ(train("like", "train.max_steps=1").code, 0);
   // An encoder as PyTorch names it: every value is told by its name and place.
   Outcome made = script(R"(
@@ -221,7 +219,7 @@ FileBytes probe_start(std::uint64_t seed) {
 }
 
 TEST_F(Adoption, AnEncoderThatPyTorchTrainedIsAsGoodHere) {
-  if (!has(python() + " -c 'import torch, numpy'")) GTEST_SKIP() << python() << " has no packages torch and numpy";
+  if (std::string reason = python_lacks("torch, numpy"); !reason.empty()) GTEST_SKIP() << reason;
   Dataset images = make_synthetic({.seed = 1, .train = 600, .test = 400});
   write_bytes(folder_ / "train.bin", images.train.records);
   write_bytes(folder_ / "test.bin", images.test.records);

@@ -132,11 +132,10 @@ TEST_F(ChangedCohort, ARecordTwiceOrTooFewAreRefused) {
 }
 
 TEST(CohortRunner, OracleGeneratorAndVerdictsPassTheirOwnChecks) {
-  if (reprise::testing::run_shell("python3 -c 'import numpy' 2>/dev/null").code != 0)
-    GTEST_SKIP() << "python3 has no numpy";
+  if (std::string reason = reprise::testing::python_lacks("numpy"); !reason.empty()) GTEST_SKIP() << reason;
   if (!fs::exists(shared_programs())) GTEST_SKIP() << "no conformance programs at " << shared_programs();
-  std::string command = std::string(REPRISE_SOURCE_DIR) + "/tools/cohort/run --self-check --python python3 --public " +
-                        shared_programs() + " 2>&1";
+  std::string command = std::string(REPRISE_SOURCE_DIR) + "/tools/cohort/run --self-check --python " +
+                        reprise::testing::python() + " --public " + shared_programs() + " 2>&1";
   reprise::testing::Outcome outcome = reprise::testing::run_shell(command);
   EXPECT_EQ(outcome.code, 0) << outcome.text;
 }
