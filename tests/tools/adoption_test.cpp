@@ -331,6 +331,18 @@ TEST_F(Adoption, ShellsTakeTheirCompletionScripts) {
   EXPECT_EQ(offered("train", "train.lr", 2), "train.lr=\n");
   EXPECT_EQ(offered("train", "ti", 2), "tiny.yaml\n");
   EXPECT_EQ(offered("export", "train.l", 2), "\n");
+  // What stands behind a key or an option: its choices, files where it names one, nothing where it is a number.
+  EXPECT_EQ(offered("train", "recompute.granularity=", 2),
+            "recompute.granularity=segment recompute.granularity=node\n");
+  EXPECT_EQ(offered("train", "tensorboard=f", 2), "tensorboard=false\n");
+  EXPECT_EQ(offered("train", "data.path=ti", 2), "data.path=tiny.yaml\n");
+  EXPECT_EQ(offered("train", "threads=", 2), "\n");
+  EXPECT_EQ(offered("bench --preset", "", 3), "small resnet18\n");
+  EXPECT_EQ(offered("bench", "lo", 2), "loader\n");
+  EXPECT_EQ(offered("completion", "z", 2), "zsh\n");
+  // A study has keys of its own.
+  EXPECT_EQ(offered("study", "processes.bu", 2), "processes.budgets=\n");
+  EXPECT_EQ(offered("study", "train.l", 2), "\n");
   EXPECT_EQ(reprise("completion tcsh").code, 2);
 }
 

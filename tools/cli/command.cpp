@@ -33,6 +33,13 @@ CommandOption CommandOption::one_of(const std::vector<std::string>& words) {
   return *this;
 }
 
+CommandOption CommandOption::suggest(const std::vector<std::string>& words) {
+  std::string set;
+  for (const std::string& word : words) set += (set.empty() ? "" : ",") + word;
+  option_->type_name("{" + set + "}");  // as one_of() has it; the help shows option_text() instead
+  return *this;
+}
+
 CommandOption CommandOption::hidden() {
   option_->group("");
   return *this;

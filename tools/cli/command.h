@@ -26,6 +26,8 @@ class CommandOption {
   CommandOption expected(int count) { return expected(count, count); }
   CommandOption range(std::int64_t least, std::int64_t most);
   CommandOption one_of(const std::vector<std::string>& words);
+  /// Words that completion offers; others are for the verb to judge.
+  CommandOption suggest(const std::vector<std::string>& words);
   /// Left out of the help.
   CommandOption hidden();
 

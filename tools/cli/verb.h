@@ -20,6 +20,8 @@ struct Verb {
   std::string help;     // what it does, and an example that works
   /// Declares options and says what to run. Options live in an object that the action shares.
   std::function<VerbAction(Command& app)> setup;
+  /// The keys of its key=value arguments, where it takes some.
+  std::function<Schema()> schema = standard_schema;
 };
 
 /// All verbs, in the order they are listed.

@@ -89,6 +89,7 @@ Verb bench_verb() {
         auto options = std::make_shared<BenchOptions>();
         app.add_option("what", options->what, "ops, step, replay, optim, loader, startup or planner")
             .option_text("BENCH")
+            .suggest({"ops", "step", "replay", "optim", "loader", "startup", "planner"})
             .required();
         app.add_option("--threads", options->bench.threads, "threads of the pool (1)").option_text("N").range(1, 1024);
         app.add_option("--rounds", options->bench.rounds, "rounds; the default is the bench's own, at least 10")

@@ -22,7 +22,10 @@ Examples:
 Verb completion_verb() {
   return {"completion", "print the completion script of a shell", kCompletionHelp, [](Command& app) -> VerbAction {
             auto shell = std::make_shared<std::string>();
-            app.add_option("shell", *shell, "bash, zsh or fish").option_text("bash|zsh|fish").required();
+            app.add_option("shell", *shell, "bash, zsh or fish")
+                .option_text("bash|zsh|fish")
+                .suggest({"bash", "zsh", "fish"})
+                .required();
             return [shell] {
               std::fputs(completion_script(*shell).c_str(), stdout);
               return 0;

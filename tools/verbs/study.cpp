@@ -84,7 +84,8 @@ Verb study_verb() {
             app.add_flag("--reference", options->reference, "explain every key of a study file");
             app.add_flag("--job", options->job, "what a fresh process is started with").hidden();
             return [options] { return run(*options); };
-          }};
+          },
+          study::study_schema};
 }
 
 }  // namespace reprise
