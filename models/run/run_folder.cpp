@@ -234,4 +234,20 @@ void RunFolder::write_text(const std::string& name, std::string_view text) {
   write_file_atomically(path_ / name, text);
 }
 
+std::vector<std::string> names_of_runs(const std::vector<std::string>& folders) {
+  auto plain = [](const fs::path& folder) {
+    fs::path path = folder.lexically_normal();
+    return path.has_filename() ? path : path.parent_path();  // without a slash at its end
+  };
+  std::vector<std::string> last, whole;
+  std::error_code error;
+  for (const std::string& folder : folders) {
+    last.push_back(plain(fs::absolute(folder, error)).filename().string());  // "." has a name too
+    whole.push_back(plain(folder).string());
+  }
+  std::vector<std::string> sorted = last;
+  std::sort(sorted.begin(), sorted.end());
+  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() ? last : whole;
+}
+
 }  // namespace reprise

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/config/config.h"
 #include "models/run/json_text.h"
@@ -57,5 +58,8 @@ class RunFolder {
   MetricsLog metrics_;
   bool began_before_ = false;
 };
+
+/// Names for people in which the folders of runs differ: the last part of each, or all of it where two share that.
+std::vector<std::string> names_of_runs(const std::vector<std::string>& folders);
 
 }  // namespace reprise

@@ -2,6 +2,7 @@
 // programs that it is meant for, where those are installed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -267,6 +268,13 @@ TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
   EXPECT_PRED2(contains, two.text, "recompute.method  retain  region");
   EXPECT_PRED2(contains, two.text, "the same parameters, bit for bit: a, b");
   EXPECT_FALSE(contains(two.text, "train.lr")) << "keys that are equal are not shown";
+  for (const char* run : {"a", "b"}) {
+    std::ofstream(folder_ / run / "metrics.jsonl", std::ios::app) << "{\"step\": 4, \"knn\": 12.5}\n";
+  }
+  std::string measured = reprise("compare " + path("a") + " " + path("b")).text;
+  measured = measured.substr(std::min(measured.find("\nknn "), measured.size()));
+  EXPECT_PRED2(contains, measured, "  step 4 ");
+  EXPECT_FALSE(contains(measured, "  step 2 ")) << "where it was not measured there is nothing to compare";
   fs::remove(folder_ / "c" / "summary.json");
   Outcome three = reprise("compare --rows 2 " + path("a") + " " + path("b") + " " + path("c"));
   EXPECT_EQ(three.code, 0) << three.text;

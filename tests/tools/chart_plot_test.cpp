@@ -71,6 +71,44 @@ TEST(Plot, SeveralRunsGetAColourAndANameEach) {
   EXPECT_EQ(outcome.text, reprise(both + " -o -").text);
 }
 
+TEST(Plot, RunsWhoseFoldersShareANameAreNamedByTheirPaths) {
+  fs::path folder = folder_for("same_name");
+  for (const char* parent : {"a", "b"}) {
+    fs::create_directories(folder / parent / "run");
+    std::ofstream(folder / parent / "run" / "metrics.jsonl", std::ios::binary) << lines(20, true);
+  }
+  Outcome outcome =
+      run_shell("cd " + shell_word(folder.string()) + " && " + program_word() + " plot a/run b/run/ -o -");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_PRED2(contains, outcome.text, ">a/run</text>");
+  EXPECT_PRED2(contains, outcome.text, ">b/run</text>");
+  outcome = run_shell("cd " + shell_word((folder / "a/run").string()) + " && " + program_word() + " plot . -o -");
+  EXPECT_PRED2(contains, outcome.text, "Run run");
+}
+
+int occurrences(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Plot, AMeasurementBetweenTwoLinesIsNoGapInThem) {
+  std::string logged = lines(20, true), others;
+  std::istringstream in(logged);
+  for (std::string line; std::getline(in, line);)
+    others += line + "\n" + line.substr(0, line.find(',')) + ", \"hash\": {}}\n";
+  auto picture = [](const std::string& metrics) {
+    return reprise("plot -o - " + shell_word(run_with("others", metrics).string())).text;
+  };
+  EXPECT_EQ(picture(others), picture(logged));
+  // Measured now and then: still a line.
+  std::string measured = logged;
+  for (int step : {50, 100, 150, 200}) measured += "{\"step\": " + std::to_string(step) + ", \"knn\": 12.5}\n";
+  const std::string line = "stroke-width=\"3.2\" stroke-linejoin=\"round\"";
+  EXPECT_PRED2(contains, picture(measured), ">Nearest-neighbour accuracy</text>");
+  EXPECT_EQ(occurrences(picture(measured), line), occurrences(picture(logged), line) + 1);
+}
+
 TEST(Plot, AnUnfinishedLastLineIsLeftOut) {
   fs::path run = run_with("torn", lines(3, true) + "{\"step\": 40, \"lo");
   Outcome outcome = reprise("plot -o - " + shell_word(run.string()));

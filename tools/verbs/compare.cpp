@@ -66,29 +66,18 @@ std::map<std::int64_t, Json> metrics_by_step(const fs::path& path) {
   return lines;
 }
 
-Run read_run(const std::string& folder) {
+Run read_run(const std::string& folder, const std::string& name) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     fail(ErrorKind::user, "[compare] expected the folder of a run, got {}: {}", folder,
          fs::exists(folder, error) ? "it is no folder" : "it does not exist");
   }
   Run run;
-  fs::path plain = fs::path(folder).lexically_normal();
-  run.name = (plain.has_filename() ? plain : plain.parent_path()).string();
+  run.name = name;
   run.settings = flat_settings(RunFolder::read_config(folder));
   run.summary = read_json(fs::path(folder) / "summary.json");
   run.metrics = metrics_by_step(fs::path(folder) / "metrics.jsonl");
   return run;
-}
-
-/// Names in which the runs differ: without the folders that all of them lie in.
-void shorten_names(std::vector<Run>& runs) {
-  std::vector<std::string> short_names;
-  for (const Run& run : runs) short_names.push_back(fs::path(run.name).filename().string());
-  std::vector<std::string> sorted = short_names;
-  std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return;
-  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = short_names[i];
 }
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : json_line(value); }
@@ -139,13 +128,15 @@ Rows results(const std::vector<Run>& runs) {
   return rows;
 }
 
-/// Up to `most` steps that all runs have a line of, evenly spread, the last one among them.
-std::vector<std::int64_t> common_steps(const std::vector<Run>& runs, int most) {
+/// Up to `most` steps that all runs have a line of, evenly spread, the last one among them. With a key: of those at
+/// which some run has a value of it, since not every line speaks of everything.
+std::vector<std::int64_t> common_steps(const std::vector<Run>& runs, int most, const char* key = nullptr) {
   std::vector<std::int64_t> steps, chosen;
   for (const auto& [step, line] : runs.front().metrics) {
-    bool all =
-        std::all_of(runs.begin(), runs.end(), [&, step = step](const Run& run) { return run.metrics.contains(step); });
-    if (all) steps.push_back(step);
+    auto has = [&, step = step](const Run& run) { return run.metrics.contains(step); };
+    auto speaks = [&, step = step](const Run& run) { return !key || run.metrics.at(step).contains(key); };
+    if (std::all_of(runs.begin(), runs.end(), has) && std::any_of(runs.begin(), runs.end(), speaks))
+      steps.push_back(step);
   }
   auto count = static_cast<int>(steps.size());
   for (int i = 1; i <= std::min(most, count); ++i) {
@@ -157,7 +148,7 @@ std::vector<std::int64_t> common_steps(const std::vector<Run>& runs, int most) {
 Rows metric_rows(const std::vector<Run>& runs, const char* key, int most) {
   Rows rows;
   bool any = false;
-  for (std::int64_t step : common_steps(runs, most)) {
+  for (std::int64_t step : common_steps(runs, most, key)) {
     std::vector<std::string> row{fmt::format("  step {}", step)};
     for (const Run& run : runs) {
       const Json& line = run.metrics.at(step);
@@ -212,15 +203,16 @@ Json as_json(const std::vector<Run>& runs, int rows) {
 int compare(const CompareOptions& options) {
   if (options.runs.size() < 2) fail(ErrorKind::user, "[compare] expected two runs or more, got one");
   std::vector<Run> runs;
-  for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
-  shorten_names(runs);
+  std::vector<std::string> names = names_of_runs(options.runs);
+  for (std::size_t i = 0; i < names.size(); ++i) runs.push_back(read_run(options.runs[i], names[i]));
   if (options.json) {
     std::fputs(json_pretty(as_json(runs, options.rows)).c_str(), stdout);
     return 0;
   }
   print_part(runs, "configuration", differences(runs), "configuration: the same");
   print_part(runs, "result", results(runs), nullptr);
-  for (const char* key : {"loss", "accuracy"}) print_part(runs, key, metric_rows(runs, key, options.rows), nullptr);
+  for (const char* key : {"loss", "accuracy", "knn"})
+    print_part(runs, key, metric_rows(runs, key, options.rows), nullptr);
   for (const std::string& text : equal_runs(runs)) std::printf("%s\n", text.c_str());
   return 0;
 }

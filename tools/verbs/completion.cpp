@@ -9,7 +9,8 @@ namespace reprise {
 namespace {
 
 constexpr const char* kCompletionHelp =
-    R"(Prints a script that makes the shell complete verbs, options and keys of the configuration after the Tab key.
+    R"(Prints a script that makes the shell complete verbs, options, keys of the configuration and what they choose from after
+the Tab key.
 
 Examples:
   source <(reprise completion bash)                                             for this shell

@@ -24,8 +24,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPlotHelp =
     R"(Draws what the run in the folder RUN wrote to its metrics.jsonl, as one SVG picture that any browser shows: loss,
-accuracy (of models that predict labels), learning rate, peak memory, with the budget where there was one, and images per
-second, against the step. It works while the run is going on. Several runs are drawn in one picture, a colour each.
+accuracy (of models that predict labels), nearest-neighbour accuracy (where eval.knn_every measures it), learning rate,
+peak memory, with the budget where there was one, and images per second, against the step. It works while the run is
+going on. Several runs are drawn in one picture, a colour each.
 
 The picture is RUN/plot.svg unless -o says otherwise; `-o -` writes it to the standard output. The same metrics give the
 same bytes.
@@ -64,7 +65,7 @@ struct PlottedRun {
   std::optional<Config> config;  // nothing when it cannot be read, for instance that of a model this program lacks
 };
 
-PlottedRun read_plotted_run(const std::string& folder) {
+PlottedRun read_plotted_run(const std::string& folder, const std::string& name) {
   fs::path path = fs::path(folder) / "metrics.jsonl";
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
@@ -76,8 +77,7 @@ PlottedRun read_plotted_run(const std::string& folder) {
     fail(ErrorKind::user, "[plot] expected the folder of a run, got {}: there is no metrics.jsonl in it", folder);
   }
   PlottedRun run;
-  fs::path plain = fs::path(folder).lexically_normal();
-  run.name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
+  run.name = name;
   run.lines = read_metrics(path, "plot");
   if (run.lines.empty()) {
     fail(ErrorKind::user,
@@ -98,18 +98,29 @@ double value_of(const Json& line, const char* key) {
   return number ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();  // null: the loss was not finite
 }
 
+using Lines = std::vector<const Json*>;
+
+/// The lines that speak of a quantity. One of another kind (a measurement between two others) is no gap in it.
+Lines lines_with(const PlottedRun& run, const char* key) {
+  Lines lines;
+  for (const Json& line : run.lines) {
+    if (line.contains(key)) lines.push_back(&line);
+  }
+  return lines;
+}
+
 /// Of a long run, several lines make a point: the mean, over a shade from the least to the largest.
-std::size_t lines_a_point(const PlottedRun& run) {
+std::size_t lines_a_point(const Lines& lines) {
   constexpr std::size_t kPoints = 300;
-  return (run.lines.size() + kPoints - 1) / kPoints;
+  return (lines.size() + kPoints - 1) / kPoints;
 }
 
 /// The point of the lines from `at` on; whether it has a value.
-bool add_point(chart::Series& series, const PlottedRun& run, std::size_t at, const char* key) {
+bool add_point(chart::Series& series, const Lines& lines, std::size_t at, const char* key) {
   double sum = 0, low = HUGE_VAL, high = -HUGE_VAL;
-  std::size_t end = std::min(at + lines_a_point(run), run.lines.size()), count = 0;
+  std::size_t end = std::min(at + lines_a_point(lines), lines.size()), count = 0;
   for (std::size_t i = at; i < end; ++i) {
-    double value = value_of(run.lines[i], key);
+    double value = value_of(*lines[i], key);
     if (!std::isfinite(value)) continue;
     sum += value;
     low = std::min(low, value);
@@ -117,7 +128,7 @@ bool add_point(chart::Series& series, const PlottedRun& run, std::size_t at, con
     ++count;
   }
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  series.x.push_back(value_of(run.lines[end - 1], "step"));
+  series.x.push_back(value_of(*lines[end - 1], "step"));
   series.y.push_back(count > 0 ? sum / static_cast<double>(count) : kNone);
   series.low.push_back(count > 0 ? low : kNone);
   series.high.push_back(count > 0 ? high : kNone);
@@ -137,8 +148,9 @@ std::optional<chart::Panel> panel_of(const std::vector<PlottedRun>& runs, const 
     chart::Series series;
     series.slot = static_cast<int>(i);
     if (name_runs) series.name = runs[i].name;
-    for (std::size_t at = 0; at < runs[i].lines.size(); at += lines_a_point(runs[i])) {
-      any = add_point(series, runs[i], at, quantity.key) || any;
+    Lines lines = lines_with(runs[i], quantity.key);
+    for (std::size_t at = 0; at < lines.size(); at += lines_a_point(lines)) {
+      any = add_point(series, lines, at, quantity.key) || any;
     }
     panel.series.push_back(std::move(series));
   }
@@ -186,7 +198,11 @@ chart::Chart picture_of(const std::vector<PlottedRun>& runs) {
          runs[0].name);
   }
   picture.panels.back().x.label = "step";
-  if (std::any_of(runs.begin(), runs.end(), [](const PlottedRun& run) { return lines_a_point(run) > 1; })) {
+  auto has_means = [](const PlottedRun& run) {
+    return std::any_of(std::begin(kQuantities), std::end(kQuantities),
+                       [&](const Quantity& quantity) { return lines_a_point(lines_with(run, quantity.key)) > 1; });
+  };
+  if (std::any_of(runs.begin(), runs.end(), has_means)) {
     picture.footnote = "Lines show means over several logged lines, shades the range from the least to the largest.";
   }
   return picture;
@@ -198,7 +214,8 @@ int plot(const PlotOptions& options) {
   }
   check_output(options.output, "plot");
   std::vector<PlottedRun> runs;
-  for (const std::string& folder : options.runs) runs.push_back(read_plotted_run(folder));
+  std::vector<std::string> names = names_of_runs(options.runs);
+  for (std::size_t i = 0; i < names.size(); ++i) runs.push_back(read_plotted_run(options.runs[i], names[i]));
   std::string svg = chart::to_svg(picture_of(runs));
   fs::path path = options.output.empty() ? fs::path(options.runs[0]) / "plot.svg" : fs::path(options.output);
   write_output(path, svg);
