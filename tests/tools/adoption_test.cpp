@@ -314,6 +314,10 @@ TEST_F(Adoption, DoctorSaysWhatAReportNeeds) {
   auto all = nlohmann::json::parse(json.text);
   EXPECT_EQ(all["program"]["version"], "0.1.0");
   EXPECT_TRUE(all["notes"].is_array());
+  for (const char* library : {"oneDNN", "Eigen", "fmt", "yaml-cpp", "OpenSSL"}) {
+    EXPECT_NE(all["program"][library].get<std::string>(), "") << library;
+  }
+  EXPECT_PRED2(contains, all["processor"]["threads of a run"].get<std::string>(), "unless threads=N");
 }
 
 TEST_F(Adoption, ShellsTakeTheirCompletionScripts) {

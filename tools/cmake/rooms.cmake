@@ -42,7 +42,7 @@ function(reprise_build_facts)
   set_property(SOURCE "${PROJECT_SOURCE_DIR}/tools/doctor/program.cpp" "${PROJECT_SOURCE_DIR}/tools/doctor/machine.cpp"
     APPEND PROPERTY COMPILE_DEFINITIONS REPRISE_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
     REPRISE_BUILD_FLAGS="${CMAKE_CXX_FLAGS_RELEASE} ${flags}" REPRISE_BUILD_OPTIONS="${options}"
-    REPRISE_BUILD_CUDA="${cuda}")
+    REPRISE_BUILD_CUDA="${cuda}" REPRISE_BUILD_YAML_CPP="${yaml-cpp_VERSION}")
 endfunction()
 
 # The source file that says which commit is built: looked at by every build.

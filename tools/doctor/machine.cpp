@@ -46,6 +46,13 @@ int usable_cores() {
   return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
+/// How many cores' time the group of this process may take; 0 where nothing limits it.
+double quota_cores() {
+  std::istringstream in(first_line("/sys/fs/cgroup/cpu.max"));  // "max 100000", or microseconds of each so many
+  double quota = 0, period = 0;
+  return in >> quota >> period && period > 0 ? quota / period : 0;
+}
+
 /// Those instruction sets that kernels are chosen by.
 std::string instruction_sets() {
   std::istringstream flags(field("/proc/cpuinfo", "flags"));
@@ -124,6 +131,7 @@ Section processor() {
        fmt::format("{}, {} {} {}", name.empty() ? "unknown" : name, system.sysname, system.release, system.machine)},
       {"model", model.empty() ? "unknown" : model},
       {"cores", fmt::format("{}, {} of them for this process", std::thread::hardware_concurrency(), usable_cores())},
+      {"threads of a run", fmt::format("{}, unless threads=N says otherwise", usable_cores())},
       {"instruction sets", instruction_sets()},
       {"oneDNN uses", onednn::isa_name()},
       {"quota (cgroup cpu.max)",
@@ -172,6 +180,10 @@ std::vector<std::string> notes() {
   if (huge_pages() == "never") {
     found.push_back(
         "huge pages are off (/sys/kernel/mm/transparent_hugepage/enabled): large tensors are slower to reach");
+  }
+  if (double quota = quota_cores(); quota > 0 && quota < usable_cores()) {
+    found.push_back(fmt::format("a quota gives this process {:.1f} cores' time for its {} cores: give runs threads=N",
+                                quota, usable_cores()));
   }
   if (kilobytes("MemAvailable") < (std::int64_t{1} << 30)) found.push_back("less than 1 GiB of memory is available");
   double load = std::strtod(first_line("/proc/loadavg").c_str(), nullptr);

@@ -1,9 +1,10 @@
-// What the program was built with. The build passes REPRISE_BUILD_TYPE, REPRISE_BUILD_FLAGS, REPRISE_BUILD_OPTIONS.
+// What the program was built with. The build passes REPRISE_BUILD_TYPE and others of that beginning.
 #include <CLI/Version.hpp>
 #include <Eigen/Core>
 #include <archive.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <openssl/crypto.h>
 #include <xxhash.h>
 
 #include "ops/onednn.h"
@@ -36,6 +37,8 @@ Section program() {
   add("nlohmann-json",
       fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH));
   add("CLI11", CLI11_VERSION);
+  add("yaml-cpp", REPRISE_BUILD_YAML_CPP);
+  add("OpenSSL", OpenSSL_version(OPENSSL_VERSION));
   return s;
 }
 
