@@ -47,6 +47,18 @@ CheckNumbers reference(const CheckNumbers& operands, std::size_t position) {
   return {out, memory};
 }
 
+/// As the README of the project writes it.
+void check_as_in_the_readme() {
+  CheckRow row{.op = "recall", .label = "5 rows", .build = [](CheckCase& c) -> CheckApply {
+                 auto x = c.leaf({3, 4});
+                 Tensor memory = c.state({5, 4});
+                 return [=](Tape& t) { return recall::recall(t, x(t), memory, 1); };
+               }};
+  row.reference = [](const CheckNumbers& in) { return reference(in, 1); };
+  for (const CheckFinding& finding : check_op(row).findings) std::puts(finding.text.c_str());
+  expect(check_op(row).ok(), "the row of the README passes", "findings as above");
+}
+
 void check_the_op() {
   for (std::int64_t position : {0, 1, 3}) {  // 3 + 3 rows go round the end of 5
     CheckRow checked = row(recall::kRecall, position);
@@ -132,6 +144,7 @@ void check_wrong_contracts() {
 int main() {
   register_builtin_ops();
   recall::register_recall();
+  check_as_in_the_readme();
   check_the_op();
   check_wrong_contracts();
   std::printf(failures == 0 ? "all as expected\n" : "%d failures\n", failures);

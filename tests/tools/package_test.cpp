@@ -2,8 +2,11 @@
 // own op, and has its contracts checked; CMake and pkg-config find it, and another version is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "tests/support/program.h"
@@ -21,6 +24,35 @@ constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
+
+std::string without_blanks(std::string text) {
+  std::erase_if(text, [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; });
+  return text;
+}
+
+/// Lines of code in the README's walk-through that are neither in the consumer's sources nor said by its checks. Blanks
+/// and comments do not count, "..." stands for anything, and commands are run by the tests.
+std::string lines_found_nowhere(const std::string& said_by_checks) {
+  const fs::path root = REPRISE_SOURCE_DIR;
+  std::string known = without_blanks(said_by_checks), missing;
+  for (const auto& entry : fs::directory_iterator(root / "tests/consumer")) known += without_blanks(file_text(entry));
+  const std::string readme = file_text(root / "README.md");
+  std::size_t begin = readme.find("\n## Your own op\n");
+  std::istringstream in(readme.substr(begin + 1, readme.find("\n## ", begin + 1) - begin));
+  int lines = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("    ") || line.starts_with("    tools/") || line.starts_with("    ./")) continue;
+    ++lines;
+    std::string code = line.substr(0, std::min(line.find("  //"), line.find("  #")));
+    if (code.starts_with("    [recall] ")) code = code.substr(13);
+    code = without_blanks(code);
+    for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 3) {
+      end = code.find("...", at);
+      if (!contains(known, code.substr(at, end - at))) missing += line + "\n";
+    }
+  }
+  return lines > 20 ? missing : "the walk-through was not found";
+}
 
 class Package : public ::testing::Test {
  protected:
@@ -57,6 +89,7 @@ TEST_F(Package, AConsumerWithItsOwnOpAndModelBuildsTrainsAndIsChecked) {
   EXPECT_PRED2(contains, checks, "Add it to .updates");
   EXPECT_PRED2(contains, checks, "Set .draws");
   EXPECT_PRED2(contains, checks, "Add old(\"memory\")");
+  EXPECT_EQ(lines_found_nowhere(checks), "");
 
   std::string program = path("build/recall_program");
   EXPECT_PRED2(contains, run(program + " ops recall"), "memory");
