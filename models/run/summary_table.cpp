@@ -53,8 +53,15 @@ std::vector<std::pair<std::string, std::string>> summary_rows(const Json& summar
   if (at(summary, "probe/top1").is_number()) {
     add("probe top-1", percents(at(summary, "probe/top1"), at(summary, "probe/top5")));
   }
+  if (Json untrained = at(summary, "probe/untrained/top1"); untrained.is_number()) {
+    add("  untrained encoder", percents(untrained, at(summary, "probe/untrained/top5")));
+  }
   if (at(summary, "test/top1").is_number()) {
     add("test top-1", percents(at(summary, "test/top1"), at(summary, "test/top5")));
+  }
+  if (Json metric = at(summary, "best/metric"); metric.is_string()) {
+    add(("best " + text_of(metric)).c_str(),
+        fmt::format("{} at step {}", number(at(summary, "best/value"), "", 4), text_of(at(summary, "best/step"))));
   }
   for (const char* unit : {"images", "examples"}) {
     Json rate = at(summary, fmt::format("train/{}_per_second", unit));
