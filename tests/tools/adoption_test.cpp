@@ -273,7 +273,7 @@ TEST_F(Adoption, WhatIsMeasuredOnTheWayIsShownAndCompared) {
   ASSERT_EQ(train("b", measured + " model.encoder.norm=group model.encoder.groups=2").code, 0);
   ASSERT_EQ(train("c").code, 0);
   // Steps that are measured need not be those of a line of the loss, nor need every run measure.
-  for (const std::string third : {"", " " + path("c")}) {
+  for (const std::string& third : std::vector<std::string>{"", " " + path("c")}) {
     Outcome compared = reprise("compare " + path("a") + " " + path("b") + third);
     ASSERT_EQ(compared.code, 0) << compared.text;
     EXPECT_PRED2(contains, compared.text, "model.encoder.norm    batch");

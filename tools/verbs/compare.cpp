@@ -23,9 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCompareHelp =
-    R"(Prints, for the runs in the folders given, a column each: the keys of their configurations that differ, what each run
-came to (from summary.json), and loss, accuracy and whatever else they measured, at steps that they have in common. A
-run that has not ended yet shows "-" where the end is spoken of. Runs of equal parameters are named: their training was
+    R"(Prints, for the runs in the folders given, a column each: the keys of their configurations that differ, what each
+run came to (from summary.json), and loss, accuracy and whatever else they measured, at steps that they have in common.
+A run that has not ended yet shows "-" where the end is spoken of. Runs of equal parameters are named: their training was
 the same, bit for bit.
 
 Examples:
