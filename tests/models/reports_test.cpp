@@ -215,6 +215,9 @@ TEST(SummaryTable, ShowsWhatThereIs) {
   EXPECT_PRED2(contains, text, "peak memory            2.0 KiB");
   EXPECT_PRED2(contains, text, "loss of the last step  1.2500");
   EXPECT_FALSE(contains(text, "probe"));
+  EXPECT_FALSE(contains(text, "best"));
+  summary["best"] = {{"metric", "knn"}, {"value", 41.5}, {"step", 6}};
+  EXPECT_PRED2(contains, summary_text(summary), "best knn               41.5, after step 6\n");
 }
 
 }  // namespace

@@ -263,6 +263,28 @@ TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
   EXPECT_PRED2(contains, broken.text, "metrics.jsonl:2: expected a JSON object");
 }
 
+TEST_F(Adoption, WhatIsMeasuredOnTheWayIsShownAndCompared) {
+  const std::string measured = " eval.knn_every=3 eval.knn_neighbours=5 train.keep_best=knn";
+  Outcome shown = reprise("train " + path("tiny.yaml") + " run.dir=" + path("a") + measured);
+  ASSERT_EQ(shown.code, 0) << shown.text;
+  EXPECT_PRED2(contains, shown.text, "after step 3: knn ");
+  EXPECT_PRED2(contains, shown.text, ", the best yet\n");
+  EXPECT_PRED2(contains, shown.text, "best knn               ");
+  ASSERT_EQ(train("b", measured + " model.encoder.norm=group model.encoder.groups=2").code, 0);
+  ASSERT_EQ(train("c").code, 0);
+  // Steps that are measured need not be those of a line of the loss, nor need every run measure.
+  for (const std::string& third : std::vector<std::string>{"", " " + path("c")}) {
+    Outcome compared = reprise("compare " + path("a") + " " + path("b") + third);
+    ASSERT_EQ(compared.code, 0) << compared.text;
+    EXPECT_PRED2(contains, compared.text, "model.encoder.norm    batch");
+    std::size_t knn = compared.text.find("\nknn ");
+    ASSERT_NE(knn, std::string::npos) << compared.text;
+    std::string table = compared.text.substr(knn);
+    for (const char* part : {"  step 3 ", "  step 6 ", "  step 8 "}) EXPECT_PRED2(contains, table, std::string(part));
+    EXPECT_FALSE(contains(table, "  step 2 ")) << table;
+  }
+}
+
 TEST_F(Adoption, ATableEndsTheTraining) {
   Outcome outcome = reprise("train " + path("tiny.yaml") + " run.dir=" + path("run"));
   EXPECT_EQ(outcome.code, 0);
