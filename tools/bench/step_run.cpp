@@ -22,6 +22,12 @@ std::string residual_blocks(const BenchOptions& options) {
   return "[" + list + "]";
 }
 
+std::vector<std::string> step_words(const BenchOptions& options) {
+  return {"--preset",  options.preset,
+          "--threads", fmt::format("{}", options.threads),
+          "--batch",   fmt::format("{}", options.batch_or_preset())};
+}
+
 void fill_normal(const Tensor& tensor, std::uint64_t seed) {
   std::span<float> values = tensor.host_write<float>("bench");
   for (std::size_t i = 0; i < values.size(); i += 2) {
