@@ -6,6 +6,7 @@
 
 #include "autograd/array.h"
 #include "core/stream.h"
+#include "models/layers/draws.h"
 #include "ops/arithmetic.h"
 #include "ops/batch_norm.h"
 #include "ops/conv2d.h"
@@ -13,7 +14,6 @@
 #include "ops/loss.h"
 #include "ops/matmul.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/step_run.h"
 
 namespace reprise::bench {
 namespace {
@@ -46,7 +46,7 @@ class OpBench {
   std::int64_t small(std::int64_t usual, std::int64_t quick) const { return options_.quick ? quick : usual; }
   Tensor tensor(const Shape& shape, Category category = Category::parameters) {
     Tensor t = make_tensor(memory_.allocator(), memory_.observer(), DType::f32, shape, category);
-    fill_normal(t, ++seed_);
+    fill_normal(t, {"bench", ++seed_});
     return t;
   }
   LeafRef leaf(const Shape& shape) { return Leaf::create("x", tensor(shape)); }

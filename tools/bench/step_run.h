@@ -52,7 +52,4 @@ class StepRun {
   std::int64_t steps_ = 0;
 };
 
-/// Fills with standard normal numbers from a stream of this seed.
-void fill_normal(const Tensor& tensor, std::uint64_t seed);
-
 }  // namespace reprise::bench
