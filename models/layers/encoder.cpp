@@ -1,5 +1,7 @@
 #include "models/layers/encoder.h"
 
+#include <utility>
+
 #include "ops/batch_norm.h"
 #include "ops/conv2d.h"
 #include "ops/matmul.h"
@@ -15,9 +17,10 @@ Parameter& conv_weight(ParameterSet& set, const std::string& name, std::int64_t 
   return set.add(name + ".weight", {out, in, side, side}, Init::kaiming_normal, out * side * side);
 }
 
-Value norm_relu(Tape& tape, const Value& x, const BatchNormLayer& norm, Mode mode) {
-  return batch_norm_relu(tape, x, norm.weight.leaf, norm.bias.leaf, norm.running_mean.tensor, norm.running_var.tensor,
-                         {.training = mode == Mode::train});
+/// `x` is handed over, so that the result may take its memory.
+Value norm_relu(Tape& tape, Value x, const BatchNormLayer& norm, Mode mode) {
+  return batch_norm_relu(tape, std::move(x), norm.weight.leaf, norm.bias.leaf, norm.running_mean.tensor,
+                         norm.running_var.tensor, {.training = mode == Mode::train});
 }
 
 std::string block_name(std::size_t stage, std::size_t block) {
@@ -54,18 +57,18 @@ BasicBlock::BasicBlock(ParameterSet& set, const std::string& name, std::int64_t 
 
 Value BasicBlock::operator()(Tape& tape, const Value& x, Mode mode) const {
   Value y = conv2d(tape, x, conv1_.leaf, {}, {.stride = stride_, .padding = 1});
-  y = norm_relu(tape, y, norm1_, mode);
+  y = norm_relu(tape, std::move(y), norm1_, mode);
   y = conv2d(tape, y, conv2_.leaf, {}, {.padding = 1});
   Value residual = x;
   BatchNormOptions options{.training = mode == Mode::train};
   if (shortcut_) {
     residual = conv2d(tape, x, shortcut_->weight.leaf, {}, {.stride = stride_});
     const BatchNormLayer& norm = shortcut_->norm;
-    residual = batch_norm(tape, residual, norm.weight.leaf, norm.bias.leaf, norm.running_mean.tensor,
+    residual = batch_norm(tape, std::move(residual), norm.weight.leaf, norm.bias.leaf, norm.running_mean.tensor,
                           norm.running_var.tensor, options);
   }
-  return batch_norm_add_relu(tape, y, residual, norm2_.weight.leaf, norm2_.bias.leaf, norm2_.running_mean.tensor,
-                             norm2_.running_var.tensor, options);
+  return batch_norm_add_relu(tape, std::move(y), std::move(residual), norm2_.weight.leaf, norm2_.bias.leaf,
+                             norm2_.running_mean.tensor, norm2_.running_var.tensor, options);
 }
 
 Encoder::Encoder(ParameterSet& set, const EncoderSizes& sizes, bool projection)
@@ -90,7 +93,7 @@ Encoder::Encoder(ParameterSet& set, const EncoderSizes& sizes, bool projection)
 Value Encoder::maps(Tape& tape, Arg images, Mode mode, const SegmentMarks& marks) const {
   Value x = marks.run(tape, "stem", [&] {
     Value y = conv2d(tape, images, stem_.leaf, {}, {.padding = 1});
-    return norm_relu(tape, y, stem_norm_, mode);
+    return norm_relu(tape, std::move(y), stem_norm_, mode);
   });
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
     x = marks.run(tape, stage_name(stage), [&] {
