@@ -1,5 +1,7 @@
 #include "models/layers/encoder.h"
 
+#include <utility>
+
 #include "ops/arithmetic.h"
 #include "ops/batch_norm.h"
 #include "ops/conv2d.h"
@@ -35,22 +37,22 @@ NormLayer::NormLayer(ParameterSet& set, const std::string& name, std::int64_t ch
   running_var_ = &set.add_buffer(name + ".running_var", DType::f32, {channels}, 1);
 }
 
-Value NormLayer::normalise(Tape& tape, const Value& x, Mode mode) const {
-  if (!running_mean_) return group_norm(tape, x, groups_, weight_.leaf, bias_.leaf);
-  return batch_norm(tape, x, weight_.leaf, bias_.leaf, running_mean_->tensor, running_var_->tensor,
+Value NormLayer::normalise(Tape& tape, Value x, Mode mode) const {
+  if (!running_mean_) return group_norm(tape, std::move(x), groups_, weight_.leaf, bias_.leaf);
+  return batch_norm(tape, std::move(x), weight_.leaf, bias_.leaf, running_mean_->tensor, running_var_->tensor,
                     {.training = mode == Mode::train});
 }
 
-Value NormLayer::activate(Tape& tape, const Value& x, Mode mode) const {
-  if (!fused()) return activated(tape, normalise(tape, x, mode));
-  return batch_norm_relu(tape, x, weight_.leaf, bias_.leaf, running_mean_->tensor, running_var_->tensor,
+Value NormLayer::activate(Tape& tape, Value x, Mode mode) const {
+  if (!fused()) return activated(tape, normalise(tape, std::move(x), mode));
+  return batch_norm_relu(tape, std::move(x), weight_.leaf, bias_.leaf, running_mean_->tensor, running_var_->tensor,
                          {.training = mode == Mode::train});
 }
 
-Value NormLayer::add_activate(Tape& tape, const Value& x, const Value& residual, Mode mode) const {
-  if (!fused()) return activated(tape, add(tape, normalise(tape, x, mode), residual));
-  return batch_norm_add_relu(tape, x, residual, weight_.leaf, bias_.leaf, running_mean_->tensor, running_var_->tensor,
-                             {.training = mode == Mode::train});
+Value NormLayer::add_activate(Tape& tape, Value x, Value residual, Mode mode) const {
+  if (!fused()) return activated(tape, add(tape, normalise(tape, std::move(x), mode), std::move(residual)));
+  return batch_norm_add_relu(tape, std::move(x), std::move(residual), weight_.leaf, bias_.leaf, running_mean_->tensor,
+                             running_var_->tensor, {.training = mode == Mode::train});
 }
 
 Value NormLayer::activated(Tape& tape, Value x) const {
@@ -77,14 +79,14 @@ BasicBlock::BasicBlock(ParameterSet& set, const std::string& name, std::int64_t 
 
 Value BasicBlock::operator()(Tape& tape, const Value& x, Mode mode) const {
   Value y = conv2d(tape, x, conv1_.leaf, {}, {.stride = stride_, .padding = 1});
-  y = norm1_.activate(tape, y, mode);
+  y = norm1_.activate(tape, std::move(y), mode);
   y = conv2d(tape, y, conv2_.leaf, {}, {.padding = 1});
   Value residual = x;
   if (shortcut_) {
     residual = conv2d(tape, x, shortcut_->weight.leaf, {}, {.stride = stride_});
-    residual = shortcut_->norm.normalise(tape, residual, mode);
+    residual = shortcut_->norm.normalise(tape, std::move(residual), mode);
   }
-  return norm2_.add_activate(tape, y, residual, mode);
+  return norm2_.add_activate(tape, std::move(y), std::move(residual), mode);
 }
 
 Encoder::Encoder(ParameterSet& set, const EncoderSizes& sizes, bool projection)
@@ -109,7 +111,7 @@ Encoder::Encoder(ParameterSet& set, const EncoderSizes& sizes, bool projection)
 Value Encoder::maps(Tape& tape, Arg images, Mode mode, const SegmentMarks& marks) const {
   Value x = marks.run(tape, "stem", [&] {
     Value y = conv2d(tape, images, stem_.leaf, {}, {.padding = 1});
-    return stem_norm_.activate(tape, y, mode);
+    return stem_norm_.activate(tape, std::move(y), mode);
   });
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
     x = marks.run(tape, stage_name(stage), [&] {

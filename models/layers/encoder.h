@@ -29,11 +29,12 @@ class NormLayer {
  public:
   NormLayer(ParameterSet& set, const std::string& name, std::int64_t channels, const EncoderSizes& sizes);
 
-  Value normalise(Tape& tape, const Value& x, Mode mode) const;
+  /// `x` and `residual` are handed over: a result may take the memory of what nobody else holds.
+  Value normalise(Tape& tape, Value x, Mode mode) const;
   /// The activation of what is normalised.
-  Value activate(Tape& tape, const Value& x, Mode mode) const;
+  Value activate(Tape& tape, Value x, Mode mode) const;
   /// The activation of what is normalised plus a residual.
-  Value add_activate(Tape& tape, const Value& x, const Value& residual, Mode mode) const;
+  Value add_activate(Tape& tape, Value x, Value residual, Mode mode) const;
 
  private:
   /// Batch normalisation and relu are one op.
