@@ -1,4 +1,5 @@
-// Whether all methods computed the same bytes: hashes of gradients, parameters and state of measuring processes.
+// Whether all methods computed the same bytes: hashes of gradients, parameters and state of measuring processes; and
+// whether they held the bytes that were promised.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -38,6 +39,33 @@ std::string group_of(const study::Record& record) {
   return "";
 }
 
+/// Whether each process held at its peak what its plan promised.
+void add_peaks(const Study& study, Findings& findings) {
+  std::int64_t processes = 0, equal = 0, above = 0;
+  double worst = 0;  // bytes above the promise
+  for (const study::Record& record : study.records) {
+    if (group_of(record).empty() || !record.ok()) continue;
+    double predicted = number_in(record.json, "predicted_peak_bytes"),
+           measured = number_in(record.json, "measured_peak_bytes");
+    if (!(predicted > 0) || !(measured > 0)) continue;
+    ++processes;
+    equal += measured == predicted ? 1 : 0;
+    above += measured > predicted ? 1 : 0;
+    worst = std::max(worst, measured - predicted);
+  }
+  if (processes == 0) return;
+  std::string all = counted(processes, "measuring process", "measuring processes");
+  if (equal == processes) {
+    findings.push_back("The measured peak of live bytes is the predicted one, to the byte, in all " + all + ".");
+    return;
+  }
+  std::string text = fmt::format("The measured peak of live bytes is the predicted one, to the byte, in {} of {}",
+                                 count_text(equal), all);
+  findings.push_back(
+      text + (above == 0 ? ", and above it in none."
+                         : fmt::format(", and ABOVE it in {}, by up to {}.", count_text(above), bytes_text(worst))));
+}
+
 }  // namespace
 
 void add_equal_bytes(Document& document, const Study& study, Findings& findings) {
@@ -72,6 +100,7 @@ void add_equal_bytes(Document& document, const Study& study, Findings& findings)
   findings.push_back(unequal == 0
                          ? "Gradients, parameters and state are byte-equal over all methods in all " + all + "."
                          : "Gradients, parameters or state DIFFER between processes; see the table of equal bytes.");
+  add_peaks(study, findings);
 }
 
 }  // namespace reprise::report

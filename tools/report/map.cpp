@@ -119,6 +119,21 @@ void draw(Document& document, const Study& study, const Grid& grid, const std::v
       "Smallest feasible budget of region over that of retain+whole; below 1 region can do with less memory.");
 }
 
+/// With everything written there is nothing to select: what region needs then, against whole copies.
+std::string all_written_text(const Study& study) {
+  double low = Measured::kNone, high = Measured::kNone;
+  for (const study::Record& record : study.records) {
+    if (record.kind != "map" || !record.ok() || number_in(record.json, "written_share") != 1) continue;
+    const Json& smallest = record.json["smallest_feasible"];
+    double ratio = number_in(smallest, "region") / number_in(smallest, "retain+whole");
+    low = std::fmin(low, ratio);
+    high = std::fmax(high, ratio);
+  }
+  if (!std::isfinite(low) || !std::isfinite(high)) return "";
+  return fmt::format("Where all rows are written, the smallest budget of region is {} to {} of that of retain+whole.",
+                     ratio_text(low), ratio_text(high));
+}
+
 void add_table(Document& document, const std::vector<Place>& places) {
   Table table{
       "Measured cells: geometric mean of paired ratios of step time, 97.5 % bootstrap interval, and what the planner "
@@ -165,6 +180,7 @@ void add_map(Document& document, const Study& study, Findings& findings) {
   if (without > 0) text += ", " + counted(without, "cell", "cells") + " without plans";
   document.text(text + ".");
   draw(document, study, grid, places);
+  if (std::string written = all_written_text(study); !written.empty()) document.text(std::move(written));
   add_table(document, places);
   chart::HeatMap times = heat_map_of(study, grid, "predicted_s", "joint", "retain+whole");
   auto best = std::min_element(times.values.begin(), times.values.end(),
