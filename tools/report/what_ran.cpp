@@ -201,8 +201,8 @@ void add_budget_remarks(Document& document, const Study& study) {
     if (!(tight >= both)) continue;
     remarks.push_back(fmt::format(
         "{}: the smallest budget of region, {}, is above that of retain+whole, {}, so the midpoint of the two, tight, "
-        "is not below both, and region has no plan at {}.",
-        workload, bytes_text(region), bytes_text(whole), region > both ? "either" : "tight"));
+        "is not below both, and region has no plan at either.",
+        workload, bytes_text(region), bytes_text(whole)));
   }
   document.list(std::move(remarks));
 }
