@@ -52,6 +52,7 @@ void add_process(Measured& measured, const study::Record& record) {
   measured.predicted_s = greater(measured.predicted_s, number_in(json, "predicted_s"));
   measured.lower_bound_s = greater(measured.lower_bound_s, number_in(json, "lower_bound_s"));
   measured.predicted_peak = greater(measured.predicted_peak, number_in(json, "predicted_peak_bytes"));
+  measured.at_smallest = measured.at_smallest || json.value("at_smallest_feasible", Json()) == true;
   if (record.status == "infeasible") ++measured.infeasible;
   if (record.status == "failed") ++measured.failed;
   if (!record.ok()) return;

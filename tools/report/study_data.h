@@ -46,6 +46,7 @@ struct Measured {
   double predicted_s = kNone, lower_bound_s = kNone, predicted_peak = kNone;
   double measured_peak = kNone, rss_peak = kNone;  // the highest of all processes
   std::set<std::string> plans;                     // fingerprints of what their plans choose
+  bool at_smallest = false;                        // it has no plan at the budget of the others
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 };
 
