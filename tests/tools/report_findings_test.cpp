@@ -166,6 +166,27 @@ TEST(ReportFindings, ATightBudgetThatIsNotTheTighterOneIsToldOf) {
   EXPECT_FALSE(contains(said_of("tighter", records), "has no plan at either"));
 }
 
+TEST(ReportFindings, TheMapSaysWhatIsGainedInTimeAndInMemory) {
+  std::vector<Json> records{record_of("study", "study")};
+  for (double share : {0.01, 1.0}) {  // with everything written joint is no faster, and region needs as much
+    Json cell = record_of("map", fmt::format("map/4/{}", share));
+    cell.update({{"table_ratio", 4.0}, {"written_share", share}, {"budget_bytes", 2000}});
+    double joint = share < 1 ? 0.5 : 1;
+    cell["predicted_s"] = {{"retain+whole", 1.0}, {"region", 1.0}, {"joint", joint}};
+    cell["predicted_peak_bytes"] = {{"retain+whole", 1000}, {"region", 1000}, {"joint", 1000}};
+    cell["smallest_feasible"] = {{"retain+whole", 1000}, {"region", share < 1 ? 250 : 1010}};
+    records.push_back(std::move(cell));
+  }
+  std::string text = said_of("map", records);
+  for (const char* part :
+       {"of 2 planned cells, the joint plan gains most over retain+whole with a table 4 times as large as the "
+        "activations of which 1 % is written: planned ratio 0.5000.",
+        "In 1 cell the planned ratio is above 0.999", "down to 0.2500 of that of retain+whole, with a table 4 times",
+        "Where all rows are written, the smallest budget of region is 1.0100 to 1.0100 of that of retain+whole."}) {
+    EXPECT_PRED2(contains, text, std::string(part));
+  }
+}
+
 TEST(ReportFindings, AControlThatEndedWithoutARunIsToldOf) {
   std::vector<Json> records = everything();
   for (Json& record : records) {
