@@ -185,6 +185,8 @@ void NodeBuilder::owe_state(OperandRecord& operand, int index) {
   operand.read = preserver_.owe(operand.tensor.storage(), scratch_.regions[index], option, {segment, op_.name, name});
 }
 
+/// Note: what the formula saves is taken over too where it was born in this segment and the segment will be replayed:
+/// nobody asks for the bytes of this forward again, the replay makes others. What is kept of them all the same is owed.
 bool NodeBuilder::take_over(int result) {
   auto& plan = scratch_.results[result];
   for (auto [input, to] : info_.reuse) {
@@ -196,7 +198,8 @@ bool NodeBuilder::take_over(int result) {
     if (value.owed > 0 || !value.handle || !handle || value.handle->ref_count() != 1) continue;
     if (value.tensor.storage().ref_count() != 1 || value.tensor.dtype() != plan.dtype) continue;
     if (!(value.tensor.shape() == plan.shape) || !value.tensor.contiguous()) continue;
-    if (node_.saved_operands >> input & 1) continue;
+    bool made_again = replayable() && is_private(operand);
+    if (!made_again && (node_.saved_operands >> input & 1)) continue;
     plan.tensor = value.tensor.with_view(plan.shape, plan.strides, value.tensor.offset());
     return true;
   }

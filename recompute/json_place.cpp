@@ -6,17 +6,7 @@ nlohmann::ordered_json parse_document(const std::string& text, const char* who, 
                                       const char* format, const char* made_by) {
   using Json = nlohmann::ordered_json;
   constexpr int kDeepest = 64;
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  auto check = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kDeepest) fail(ErrorKind::user, "[{}] {}: nested deeper than {} levels", who, source, kDeepest);
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event != Json::parse_event_t::key) return true;
-    auto key = value.get<std::string>();
-    if (keys.back().insert(key).second) return true;
-    fail(ErrorKind::user, "[{}] {}: the key '{}' comes twice in one object", who, source, key.substr(0, 60));
-  };
-  Json json = Json::parse(text, check, false);
+  Json json = Json::parse(text, strict_parse<Json>(who, source, kDeepest), false);
   if (json.is_discarded()) {
     fail(ErrorKind::user, "[{}] {}: expected JSON written by `{}`, got something else", who, source, made_by);
   }

@@ -119,6 +119,11 @@ Key map_key(std::string name, Words choices, std::string meaning) {
   return key;
 }
 
+Key outside_prints(Key key) {
+  key.outside_prints = true;
+  return key;
+}
+
 std::vector<Key> join_keys(std::vector<std::vector<Key>> tables) {
   std::vector<Key> all;
   for (std::vector<Key>& table : tables) {

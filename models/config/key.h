@@ -51,9 +51,10 @@ struct Key {
   KeyType type = KeyType::text;
   ConfigValue default_value;
   std::string meaning;
-  Range range;       // of an integer, real or duration, and of each of a list of numbers
-  std::string unit;  // for people: "steps", "images"
-  Words choices;     // of a choice; of words: what a single word may be, of a map: what an option may be
+  Range range;                  // of an integer, real or duration, and of each of a list of numbers
+  std::string unit;             // for people: "steps", "images"
+  Words choices;                // of a choice; of words: what a single word may be, of a map: what an option may be
+  bool outside_prints = false;  // at its default no part of step_keys(): see outside_prints()
 };
 
 /// Builders, so that a table of keys reads as one line a key.
@@ -69,6 +70,9 @@ Key numbers_key(std::string name, Numbers value, Range range, std::string unit, 
 Key words_key(std::string name, Words value, Words choices, std::string meaning);
 /// A map from pattern to one of `choices` (any text when there are none).
 Key map_key(std::string name, Words choices, std::string meaning);
+/// A key that came after workloads had been frozen by fingerprints of their keys: it enters those only where it is not
+/// at its default, so that a workload that does without it stays the workload it was.
+Key outside_prints(Key key);
 /// Several tables as one, in their order.
 std::vector<Key> join_keys(std::vector<std::vector<Key>> tables);
 

@@ -16,6 +16,15 @@ Keys encoder_keys() {
                   "channels of each stage; empty: those of the preset"),
       integer_key("model.encoder.blocks", 0, between(0, 64), "blocks",
                   "residual blocks of each stage; 0: as the preset"),
+      outside_prints(choice_key("model.encoder.norm", "batch", {"batch", "group"},
+                                "what follows each convolution: batch normalisation, or group normalisation, which "
+                                "looks at each image by itself and keeps no running statistics")),
+      outside_prints(integer_key("model.encoder.groups", EncoderSizes().groups, between(1, 65536), "groups",
+                                 "groups of neighbouring channels that norm: group makes of every layer's channels, "
+                                 "which they must divide")),
+      outside_prints(choice_key("model.encoder.activation", "relu", {"relu", "silu"},
+                                "what follows a normalisation in the encoder: max(x, 0), or x times its sigmoid; the "
+                                "projection head keeps relu")),
       real_key("model.dropout", 0, from_below(0, 1), "", "share of the encoder's features set to zero in training"),
   };
 }
@@ -67,6 +76,23 @@ Keys probe_keys() {
   };
 }
 
+/// Every layer that is normalised has the channels of one of the stages.
+void choose_layers(EncoderSizes& sizes, const Config& config) {
+  sizes.norm = config.get_string("model.encoder.norm") == "group" ? NormKind::group : NormKind::batch;
+  sizes.activation =
+      config.get_string("model.encoder.activation") == "silu" ? ActivationKind::silu : ActivationKind::relu;
+  sizes.groups = config.get_int("model.encoder.groups");
+  if (sizes.norm != NormKind::group) return;
+  for (std::size_t stage = 0; stage < sizes.widths.size(); ++stage) {
+    if (sizes.widths[stage] % sizes.groups == 0) continue;
+    throw config.error_at(
+        "model.encoder.groups",
+        "expected a number of groups that divides the channels of every stage, got {} groups and {} channels in stage "
+        "{} (model.encoder.widths, or those of the preset)",
+        sizes.groups, sizes.widths[stage], stage + 1);
+  }
+}
+
 template <class T>
 void override_size(T& size, const Config& config, const std::string& key) {
   if (config.has(key) && config.get_int(key) > 0) size = config.get_int(key);
@@ -113,6 +139,7 @@ EncoderSizes encoder_sizes(const Config& config) {
   override_size(sizes.projection_hidden, config, "model.projection.hidden");
   override_size(sizes.projection_out, config, "model.projection.out");
   override_size(sizes.queue_rows, config, "model.queue.size");
+  choose_layers(sizes, config);
   return sizes;
 }
 

@@ -136,6 +136,7 @@ constexpr std::int64_t kBatchForStatistics = 64;
 struct UntrainedEncoder {
   UntrainedEncoder(const EvaluationContext& context, const EncoderSizes& sizes) : encoder(set, sizes, false) {
     set.allocate(context.memory, static_cast<std::uint64_t>(context.config.get_int("seed")));
+    if (set.buffers().empty()) return;  // normalised by groups: no statistics to take
     std::int64_t count = std::min(kImagesForStatistics, context.data.train.size());
     std::int64_t batch = std::min(kBatchForStatistics, context.config.get_int("train.batch"));
     for_each_whole_batch(

@@ -4,6 +4,7 @@
 
 #include "models/eval/knn.h"
 #include "models/eval/probe.h"
+#include "models/layers/draws.h"
 #include "ops/arithmetic.h"
 #include "ops/draws.h"
 #include "ops/loss.h"
@@ -16,14 +17,9 @@ namespace {
 
 /// Rows of standard normal numbers, each brought to length 1.
 void fill_queue(const Tensor& queue, std::uint64_t seed) {
+  fill_normal(queue, named_stream("init.queue", seed));
   std::span<float> values = queue.host_write<float>("initialise");
   auto width = static_cast<std::size_t>(queue.shape()[1]);
-  Stream stream = named_stream("init.queue", seed);
-  for (std::size_t i = 0; i < values.size(); i += 2) {
-    auto [a, b] = normal_pair(philox_word(stream.seed, stream.id, i), philox_word(stream.seed, stream.id, i + 1));
-    values[i] = a;
-    if (i + 1 < values.size()) values[i + 1] = b;
-  }
   for (std::size_t row = 0; row + width <= values.size(); row += width) {
     double sum = 0;
     for (std::size_t i = row; i < row + width; ++i) sum += double{values[i]} * values[i];

@@ -1,8 +1,8 @@
 // The CIFAR ResNet encoder (He et al., 2016): a 3x3 stem, one stage of basic blocks per width (the first block of every
 // stage but the first halves the image), a global average, and on request a projection head.
 //
-// Sizes are those of models/config/model_keys.h. The same class serves as query encoder, as averaged key encoder and
-// as the body of the classifier; its parameters lie in the set that it is given.
+// Sizes and kinds of layers are those of models/config/model_keys.h. The same class serves as query encoder, as
+// averaged key encoder and as the body of the classifier; its parameters lie in the set that it is given.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,34 @@
 
 namespace reprise {
 
+/// Group normalisation is the same in both.
 enum class Mode : std::uint8_t {
   train,     // normalise by the batch, move the running statistics
   evaluate,  // normalise by the running statistics
 };
 
-/// Scale, shift and running statistics of one normalisation.
-struct BatchNormLayer {
-  BatchNormLayer(ParameterSet& set, const std::string& name, std::int64_t channels);
-  Parameter &weight, &bias;
-  Buffer &running_mean, &running_var;
+/// One normalisation by batch or by groups, and the activation behind it. Its names do not say which: "bn1" is the name
+/// that torchvision's encoders give either.
+class NormLayer {
+ public:
+  NormLayer(ParameterSet& set, const std::string& name, std::int64_t channels, const EncoderSizes& sizes);
+
+  /// `x` and `residual` are handed over: a result may take the memory of what nobody else holds.
+  Value normalise(Tape& tape, Value x, Mode mode) const;
+  /// The activation of what is normalised.
+  Value activate(Tape& tape, Value x, Mode mode) const;
+  /// The activation of what is normalised plus a residual.
+  Value add_activate(Tape& tape, Value x, Value residual, Mode mode) const;
+
+ private:
+  /// Batch normalisation and relu are one op.
+  bool fused() const { return running_mean_ != nullptr && activation_ == ActivationKind::relu; }
+  Value activated(Tape& tape, Value x) const;
+
+  Parameter &weight_, &bias_;
+  Buffer *running_mean_ = nullptr, *running_var_ = nullptr;  // stay null with group normalisation, which keeps none
+  std::int64_t groups_;
+  ActivationKind activation_;
 };
 
 class LinearLayer {
@@ -40,19 +58,20 @@ class LinearLayer {
 
 class BasicBlock {
  public:
-  BasicBlock(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, std::int64_t stride);
+  BasicBlock(ParameterSet& set, const std::string& name, std::int64_t in, std::int64_t out, std::int64_t stride,
+             const EncoderSizes& sizes);
   Value operator()(Tape& tape, const Value& x, Mode mode) const;
 
  private:
   struct Shortcut {
     Parameter& weight;
-    BatchNormLayer norm;
+    NormLayer norm;
   };
   std::int64_t stride_;
   Parameter& conv1_;
-  BatchNormLayer norm1_;
+  NormLayer norm1_;
   Parameter& conv2_;
-  BatchNormLayer norm2_;
+  NormLayer norm2_;
   std::optional<Shortcut> shortcut_;
 };
 
@@ -75,7 +94,7 @@ class Encoder {
  private:
   std::int64_t dim_ = 0;
   Parameter& stem_;
-  BatchNormLayer stem_norm_;
+  NormLayer stem_norm_;
   std::vector<std::vector<BasicBlock>> stages_;
   std::optional<LinearLayer> hidden_, out_;
 };

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "models/layers/draws.h"
 
 namespace reprise {
 
@@ -146,12 +147,8 @@ void initialise(const Parameter& parameter, std::uint64_t seed) {
     case Init::ones: std::fill(values.begin(), values.end(), 1.0f); return;
     case Init::normal:
     case Init::kaiming_normal: {
-      float deviation = static_cast<float>(std::sqrt((parameter.init == Init::normal ? 1.0 : 2.0) / fan));
-      for (std::size_t i = 0; i < values.size(); i += 2) {
-        auto [a, b] = normal_pair(word(i), word(i + 1));
-        values[i] = deviation * a;
-        if (i + 1 < values.size()) values[i + 1] = deviation * b;
-      }
+      double deviation = std::sqrt((parameter.init == Init::normal ? 1.0 : 2.0) / fan);
+      fill_normal(parameter.leaf->data, stream, static_cast<float>(deviation));
       return;
     }
     case Init::uniform: {

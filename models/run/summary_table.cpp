@@ -32,6 +32,13 @@ std::string percents(const Json& first, const Json& second) {
   return second.is_number() ? text + ", top-5 " + number(second, " %", 2) : text;
 }
 
+/// "41.5, after step 300".
+std::string best_text(const Json& summary) {
+  Json value = at(summary, "best/value");
+  return fmt::format("{}, after step {}", value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : "-",
+                     text_of(at(summary, "best/step")));
+}
+
 std::string plan_text(const Json& summary) {
   std::string text = text_of(at(summary, "plan/method"));
   if (Json budget = at(summary, "memory/budget_bytes"); budget.is_number()) text += ", budget " + bytes(budget);
@@ -59,9 +66,8 @@ std::vector<std::pair<std::string, std::string>> summary_rows(const Json& summar
   if (at(summary, "test/top1").is_number()) {
     add("test top-1", percents(at(summary, "test/top1"), at(summary, "test/top5")));
   }
-  if (Json metric = at(summary, "best/metric"); metric.is_string()) {
-    add(("best " + text_of(metric)).c_str(),
-        fmt::format("{} at step {}", number(at(summary, "best/value"), "", 4), text_of(at(summary, "best/step"))));
+  if (at(summary, "best/metric").is_string()) {
+    add(fmt::format("best {}", text_of(at(summary, "best/metric"))).c_str(), best_text(summary));
   }
   for (const char* unit : {"images", "examples"}) {
     Json rate = at(summary, fmt::format("train/{}_per_second", unit));

@@ -23,6 +23,7 @@ constexpr std::uint64_t kLargestCount = std::uint64_t{1} << 60;  // steps, epoch
 constexpr const char* kNewestState = "state.json";
 constexpr const char* kNewestTensors = "checkpoint.safetensors";
 constexpr const char* kOptimiserPrefix = "optimiser.";
+constexpr const char* kOtherModel = "Another model.type, other sizes, or another model.encoder.norm?";
 
 const std::byte* bytes_of(const Tensor& tensor) {
   REPRISE_INVARIANT(tensor.contiguous());
@@ -183,16 +184,13 @@ void check_initial(const SafetensorsFile& file, const std::vector<NamedTensor>& 
   std::sort(wanted.begin(), wanted.end());
   for (const auto& [name, info] : file.tensors()) {
     if (name.starts_with(kOptimiserPrefix) || std::binary_search(wanted.begin(), wanted.end(), name)) continue;
-    fail(ErrorKind::user,
-         "[model.init] expected a checkpoint of this model, {} holds '{}', which it does not have. Another model.type "
-         "or other sizes?",
-         where, name);
+    fail(ErrorKind::user, "[model.init] expected a checkpoint of this model, {} holds '{}', which it does not have. {}",
+         where, name, kOtherModel);
   }
   for (const NamedTensor& t : tensors) {
     if (!file.has(t.name)) {
-      fail(ErrorKind::user,
-           "[model.init] expected a checkpoint of this model, {} lacks '{}'. Another model.type or other sizes?", where,
-           t.name);
+      fail(ErrorKind::user, "[model.init] expected a checkpoint of this model, {} lacks '{}'. {}", where, t.name,
+           kOtherModel);
     }
     const SafetensorsInfo& info = file.info(t.name);
     std::vector<std::int64_t> shape(t.tensor.shape().begin(), t.tensor.shape().end());

@@ -53,7 +53,8 @@ std::vector<std::pair<std::string, std::string>> step_keys(const Config& config)
     bool shapes = name.starts_with("model.") || name.starts_with("recompute.") || name == "train.batch" ||
                   name == "train.accumulate" || name == "train.optimiser" || name == "train.momentum" ||
                   name == "data.prefetch" || name == "memory.budget" || name == "seed" || name == "guard";
-    if (shapes && name != "model.init") pairs.emplace_back(name, value_yaml(key, config.value(name)));
+    bool unsaid = key.outside_prints && config.value(name) == key.default_value;
+    if (shapes && !unsaid && name != "model.init") pairs.emplace_back(name, value_yaml(key, config.value(name)));
   }
   return pairs;
 }

@@ -39,7 +39,8 @@ struct TraceOptions {
 /// backward. Reads no images and heeds no budget. Errors: config and user, as in training.
 TracedStep trace_step(const Config& config, const TraceOptions& options = {});
 
-/// The keys that shape a step, with their values as text: model.*, recompute.*, the batch, the optimiser's state, ...
+/// The keys that shape a step, with their values as text: model.*, recompute.*, the batch, the optimiser's state, ...;
+/// without outside_prints() keys that stand at their default.
 std::vector<std::pair<std::string, std::string>> step_keys(const Config& config);
 
 /// "dense_queue, batch 128, method region, 8 segments marked".

@@ -24,6 +24,15 @@ double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
+/// "knn 41.5".
+std::string measured_text(const Json& figures) {
+  std::string text;
+  for (const auto& [name, value] : figures.items()) {
+    if (value.is_number()) text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", name, value.get<double>());
+  }
+  return text;
+}
+
 /// A loss or a parameter that is not finite ends the run without an exception's detour through the tape.
 struct Diverged {
   std::string message;
@@ -183,6 +192,8 @@ bool TrainingRun::evaluate_if_due() try {
   Json line = {{"step", state_.step}};
   line.update(figures);
   add_line(std::move(line));
+  bool best = best_.has_best() && best_.step() == state_.step && figures.contains(best_.metric());
+  progress_.note(fmt::format("after step {}: {}{}", state_.step, measured_text(figures), best ? ", the best yet" : ""));
   return true;
 } catch (const Interrupted&) {
   return false;

@@ -42,6 +42,14 @@ TEST(Check, ClassifierIsTheSameUnderEveryMethod) {
   expect_good(check_model(config, options));
 }
 
+// What is smooth, so that no step of a difference crosses a kink.
+TEST(Check, EncodersOfOtherLayersAreTheSameUnderEveryMethod) {
+  const std::vector<std::string> group = {"model.encoder.norm=group", "model.encoder.groups=2",
+                                          "model.encoder.activation=silu"};
+  expect_good(check_model(tiny(group)));
+  expect_good(check_model(tiny({"model.encoder.activation=silu", "model.losses=2"})));
+}
+
 TEST(Check, MethodsThatPlanRunUnderAPlanThatReplaysSomethingAndKeepItsPeak) {
   EquivalenceReport report = check_model(tiny(), {.guarded_step = false, .finite_differences = false});
   expect_good(report);

@@ -324,6 +324,10 @@ TEST(Config, PresetsGiveSizesThatKeysOverride) {
   EXPECT_EQ(large.projection_hidden, 512);
   EXPECT_EQ(large.queue_rows, 300);
   EXPECT_THROW(encoder_sizes(load_config("", {"model.encoder.widths=[8.5]"})), Error);
+  for (const char* preset : {"small", "resnet18"}) {
+    Config grouped = load_config("", {std::string("model.encoder.preset=") + preset, "model.encoder.norm=group"});
+    EXPECT_EQ(encoder_sizes(grouped).groups, 8) << "divides the channels of every preset";
+  }
   EXPECT_THROW(augment_options(load_config("", {"augment.scale_min=0.9", "augment.scale_max=0.5"})), Error);
 }
 

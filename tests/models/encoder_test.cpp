@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -38,6 +39,21 @@ TEST(Encoder, HasTheNamesAndShapesThatPeopleKnow) {
   EXPECT_EQ(shapes.at("backbone.layer2.0.bn1.running_mean"), (Shape{8}));
   EXPECT_EQ(shapes.at("proj.0.weight"), (Shape{6, 8}));
   EXPECT_EQ(shapes.at("proj.2.bias"), (Shape{5}));
+}
+
+TEST(Encoder, GroupNormalisationHasTheSameNamesAndNoStatistics) {
+  EncoderSizes sizes{{4, 8}, 1, 6, 5, 10};
+  Made batch(sizes);
+  sizes.norm = NormKind::group;
+  sizes.groups = 2;
+  Made group(sizes);
+  EXPECT_TRUE(group.set.buffers().empty());
+  ASSERT_EQ(group.set.parameters().size(), batch.set.parameters().size());
+  for (std::size_t i = 0; i < group.set.parameters().size(); ++i) {
+    const Parameter &one = *group.set.parameters()[i], &other = *batch.set.parameters()[i];
+    EXPECT_EQ(one.name, other.name);
+    EXPECT_EQ(one.leaf->data.to_doubles(), other.leaf->data.to_doubles()) << one.name;
+  }
 }
 
 // Counted by PyTorch on the encoders of the same sizes.
@@ -91,14 +107,46 @@ TEST(Encoder, NeighboursTouchInMemory) {
   EXPECT_GE(made.memory.meter().live(Category::parameters), made.set.element_count() * 4);
 }
 
-TEST(Encoder, EvaluationMovesNothingAndTrainingMovesStatistics) {
-  register_builtin_ops();
-  Made made({{4, 8}, 1, 6, 5, 10});
+/// Three small images.
+Tensor images_for(Made& made) {
   Tensor images =
       make_tensor(made.memory.allocator(), made.memory.observer(), DType::f32, {3, 8, 8, 3}, Category::data);
   std::vector<double> values(static_cast<std::size_t>(images.size()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i));
   images.assign_doubles(values);
+  return images;
+}
+
+TEST(Encoder, ChosenLayersDoWhatTheyAreNamedFor) {
+  register_builtin_ops();
+  for (NormKind norm : {NormKind::batch, NormKind::group}) {
+    for (ActivationKind activation : {ActivationKind::relu, ActivationKind::silu}) {
+      EncoderSizes sizes{{4, 8}, 1, 6, 5, 10};
+      sizes.norm = norm;
+      sizes.groups = 2;
+      sizes.activation = activation;
+      Made made(sizes);
+      Tensor images = images_for(made);
+      Tape tape(made.memory, {.record = false});
+      auto maps = [&](Mode mode) {
+        return made.encoder.maps(tape, images, mode, SegmentMarks{}).tensor().to_doubles();
+      };
+      std::vector<double> evaluated = maps(Mode::evaluate), trained = maps(Mode::train);
+      EXPECT_EQ(evaluated == trained, norm == NormKind::group) << "images are normalised each by itself";
+      double least = *std::min_element(trained.begin(), trained.end());
+      if (activation == ActivationKind::relu) {
+        EXPECT_EQ(least, 0.0);
+      } else {
+        EXPECT_NEAR(least, -0.2, 0.0785) << "x * sigmoid(x) has its least value, -0.2785, at -1.278";
+      }
+    }
+  }
+}
+
+TEST(Encoder, EvaluationMovesNothingAndTrainingMovesStatistics) {
+  register_builtin_ops();
+  Made made({{4, 8}, 1, 6, 5, 10});
+  Tensor images = images_for(made);
   auto statistics = [&] {
     std::vector<std::vector<double>> all;
     for (const Buffer& b : made.set.buffers()) all.push_back(b.tensor.to_doubles());

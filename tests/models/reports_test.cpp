@@ -252,10 +252,10 @@ TEST(SummaryTable, ShowsWhatThereIs) {
   EXPECT_PRED2(contains, text, "loss of the last step  1.2500");
   EXPECT_FALSE(contains(text, "probe"));
   EXPECT_FALSE(contains(text, "best"));
-  summary["best"] = {{"metric", "knn"}, {"value", 12.5}, {"step", 6}};
+  summary["best"] = {{"metric", "knn"}, {"value", 41.5}, {"step", 6}};
   summary["probe"] = {{"top1", 20.0}, {"top5", 40.0}, {"untrained", {{"top1", 8.0}, {"top5", 26.0}}}};
   text = summary_text(summary);
-  EXPECT_PRED2(contains, text, "best knn               12.5000 at step 6\n");
+  EXPECT_PRED2(contains, text, "best knn               41.5, after step 6\n");
   EXPECT_PRED2(contains, text, "probe top-1            20.00 %, top-5 40.00 %\n");
   EXPECT_PRED2(contains, text, "  untrained encoder    8.00 %, top-5 26.00 %\n");
 }

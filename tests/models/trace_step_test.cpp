@@ -27,6 +27,7 @@ TEST(TraceStep, PredictsThePeakOfTrainingToTheByte) {
         "train.optimiser=adamw"}},
       {kTinyQueue, {"recompute.segments=stages", "model.losses=2", "recompute.options={head: retain}"}},
       {kTinyClassifier, {"train.momentum=0", "train.nesterov=false"}},
+      {kTinyClassifier, {"model.encoder.norm=group", "model.encoder.groups=2", "model.encoder.activation=silu"}},
   };
   for (const auto& [text, overrides] : runs) {
     for (const char* method : {"retain", "whole", "region"}) {
@@ -102,6 +103,22 @@ TEST(TraceStep, KeyEncoderAndQueryEncoderAreToldApart) {
   const ContractNode& query = traced.micro_batches[0].contracts[1].nodes[0];
   EXPECT_EQ(key.operands[1], "key.backbone.stem.weight");
   EXPECT_EQ(query.operands[1], "backbone.stem.weight");
+}
+
+// Studies are frozen by a fingerprint of these keys, which a key that came later may not change.
+TEST(TraceStep, KeysThatCameLaterAreListedOnlyWhereTheyChangeTheStep) {
+  auto names = [](const Overrides& overrides) {
+    std::string all;
+    for (const auto& [name, value] : step_keys(parse_config(kTinyQueue, "tiny.yaml", overrides)))
+      all += name + "=" + value + "\n";
+    return all;
+  };
+  std::string before = names({});
+  EXPECT_PRED2(contains, before, "model.encoder.blocks=1\nmodel.dropout=");
+  EXPECT_EQ(names({"model.encoder.norm=batch", "model.encoder.activation=relu"}), before);
+  EXPECT_PRED2(contains, names({"model.encoder.norm=group", "model.encoder.groups=2"}),
+               "model.encoder.norm=group\nmodel.encoder.groups=2\nmodel.dropout=");
+  EXPECT_PRED2(contains, names({"model.encoder.activation=silu"}), "model.encoder.activation=silu\n");
 }
 
 TEST(TraceStep, AMistakeInTheConfigurationIsSaidAsInTraining) {

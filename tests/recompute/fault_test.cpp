@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <type_traits>
 
-#include "autograd/array.h"
 #include "ops/arithmetic.h"
 #include "ops/draws.h"
 #include "ops/row_state.h"
@@ -14,6 +14,7 @@
 #include "ops/state.h"
 #include "ops/unary.h"
 #include "recompute/plan_step.h"
+#include "tests/autograd/lying_ops.h"
 #include "tests/support/lab.h"
 
 namespace reprise {
@@ -32,23 +33,20 @@ void break_at(const TensorView& to) {
   throw Injected();
 }
 
-void infer_brittle(InferContext& c) { c.result(0, c.dtype(0), c.shape(0)); }
-void forward_brittle(ForwardContext& c) {
-  break_at(c.out(0));
-  copy_strided(c.in(0), c.out(0));
+/// Honest, but for a kernel that may fail half-way.
+Op brittle_op() {
+  Op op = lying::op_named("brittle");
+  op.forward = [](ForwardContext& c) {
+    break_at(c.out(0));
+    lying::honest_forward(c);
+  };
+  op.backward = [](BackwardContext& c) {
+    break_at(c.grad(0));
+    lying::honest_backward(c);
+  };
+  return op;
 }
-void backward_brittle(BackwardContext& c) {
-  break_at(c.grad(0));
-  copy_strided(c.grad_out(0), c.grad(0));
-}
-const Op kBrittle{.name = "brittle",
-                  .about = "the same numbers, by a kernel that may fail half-way",
-                  .inputs = {"x"},
-                  .outputs = {"out"},
-                  .saves = {{"x", {}}},
-                  .infer = infer_brittle,
-                  .forward = forward_brittle,
-                  .backward = backward_brittle};
+const Op kBrittle = brittle_op();
 
 /// Whether the tape follows a schedule, and whether hooks run, after which it goes its way without.
 enum class Mode : std::uint8_t { online, planned, planned_with_hooks };
@@ -216,6 +214,27 @@ class Fault : public ::testing::TestWithParam<std::tuple<Method, Mode>> {
     EXPECT_EQ(step.lab_.memory.meter().live(Category::cotangents), 0);
     EXPECT_EQ(step.lab_.memory.meter().live(Category::preserved), 0);
   }
+  /// Lets the first, second, ... thing of a backward fail, as `arm` arranges it, and resumes each, until one goes
+  /// through. Returns how many failed. `spent`: whether what was armed has gone off.
+  template <class Failure, class Arm, class Spent>
+  static int fail_in_turn(const Arm& arm, const Spent& spent) {
+    for (int at = 0;; ++at) {
+      Step step(method(), mode());
+      std::vector<double> before = step.bytes();
+      FailAt armed = arm(step, at);
+      try {
+        step.lab_.tape->backward(step.roots_);
+        EXPECT_FALSE(spent(armed)) << "the backward went on as if nothing had failed";
+        step.lab_.memory.fail_allocation(-1);
+        return at;
+      } catch (const Failure& failure) {
+        if constexpr (std::is_same_v<Failure, Error>) {
+          if (failure.kind() != ErrorKind::memory) throw;
+        }
+      }
+      resume(step, before);
+    }
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Methods, Fault,
@@ -228,76 +247,35 @@ INSTANTIATE_TEST_SUITE_P(Methods, Fault,
                          });
 
 TEST_P(Fault, EveryNodeOfTheBackwardFailsOnce) {
-  int cases = 0;
-  for (int at = 0;; ++at, ++cases) {
-    Step step(method(), mode());
-    std::vector<double> before = step.bytes();
-    FailAt fault(step, at);
-    try {
-      step.lab_.tape->backward(step.roots_);
-      ASSERT_FALSE(fault.fired());
-      break;
-    } catch (const Injected&) {
-    }
-    resume(step, before);
-  }
-  EXPECT_GE(cases, 15);
+  auto arm = [](Step& step, int at) { return FailAt(step, at); };
+  EXPECT_GE(fail_in_turn<Injected>(arm, [](const FailAt& fault) { return fault.fired(); }), 15);
 }
 
 TEST_P(Fault, EveryAllocationOfTheBackwardFailsOnce) {
-  int cases = 0;
-  for (int at = 0;; ++at, ++cases) {
-    Step step(method(), mode());
-    std::vector<double> before = step.bytes();
-    FailAt levels(step, -1);
+  auto arm = [](Step& step, int at) {
     step.lab_.memory.fail_allocation(at);
-    try {
-      step.lab_.tape->backward(step.roots_);
-      step.lab_.memory.fail_allocation(-1);
-      break;
-    } catch (const Error& error) {
-      ASSERT_EQ(error.kind(), ErrorKind::memory) << error.what();
-    }
-    resume(step, before);
-  }
-  EXPECT_GE(cases, 8);
+    return FailAt(step, -1);
+  };
+  EXPECT_GE(fail_in_turn<Error>(arm, [](const FailAt&) { return false; }), 8);
 }
 
 TEST_P(Fault, EveryCallOfAKernelFailsOnceHalfWay) {
-  int cases = 0;
-  for (int at = 0;; ++at, ++cases) {
-    Step step(method(), mode());
-    std::vector<double> before = step.bytes();
-    FailAt levels(step, -1);
+  auto arm = [](Step& step, int at) {
     break_in = at;
-    try {
-      step.lab_.tape->backward(step.roots_);
-      ASSERT_GE(break_in, 0);
-      break;
-    } catch (const Injected&) {
-    }
-    resume(step, before);
-  }
-  EXPECT_GE(cases, method() == Method::whole || method() == Method::region ? 4 : 2);
+    return FailAt(step, -1);
+  };
+  int least = method() == Method::whole || method() == Method::region ? 4 : 2;
+  EXPECT_GE(fail_in_turn<Injected>(arm, [](const FailAt&) { return break_in < 0; }), least);
 }
 
 TEST_P(Fault, AStopIsHeardBeforeEveryNode) {
-  int cases = 0;
-  for (int at = 0;; ++at, ++cases) {
-    Step step(method(), mode());
-    std::vector<double> before = step.bytes();
+  auto arm = [](Step& step, int at) {
     step.lab_.tape->set_stop(&stop_now);
     stopped = &step;
     stop_in = at;
-    try {
-      step.lab_.tape->backward(step.roots_);
-      ASSERT_GE(stop_in, 0);
-      break;
-    } catch (const Interrupted&) {
-    }
-    resume(step, before);
-  }
-  EXPECT_GE(cases, 15);
+    return FailAt(step, -1);
+  };
+  EXPECT_GE(fail_in_turn<Interrupted>(arm, [](const FailAt&) { return stop_in < 0; }), 15);
 }
 
 TEST_P(Fault, AHookThatThrowsRunsAgainInFull) {

@@ -2,7 +2,6 @@
 // programs that it is meant for, where those are installed.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -268,13 +267,6 @@ TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
   EXPECT_PRED2(contains, two.text, "recompute.method  retain  region");
   EXPECT_PRED2(contains, two.text, "the same parameters, bit for bit: a, b");
   EXPECT_FALSE(contains(two.text, "train.lr")) << "keys that are equal are not shown";
-  for (const char* run : {"a", "b"}) {
-    std::ofstream(folder_ / run / "metrics.jsonl", std::ios::app) << "{\"step\": 4, \"knn\": 12.5}\n";
-  }
-  std::string measured = reprise("compare " + path("a") + " " + path("b")).text;
-  measured = measured.substr(std::min(measured.find("\nknn "), measured.size()));
-  EXPECT_PRED2(contains, measured, "  step 4 ");
-  EXPECT_FALSE(contains(measured, "  step 2 ")) << "where it was not measured there is nothing to compare";
   fs::remove(folder_ / "c" / "summary.json");
   Outcome three = reprise("compare --rows 2 " + path("a") + " " + path("b") + " " + path("c"));
   EXPECT_EQ(three.code, 0) << three.text;
@@ -291,6 +283,28 @@ TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
   Outcome broken = reprise("compare " + path("a") + " " + path("c"));
   EXPECT_EQ(broken.code, 1);
   EXPECT_PRED2(contains, broken.text, "metrics.jsonl:2: expected a JSON object");
+}
+
+TEST_F(Adoption, WhatIsMeasuredOnTheWayIsShownAndCompared) {
+  const std::string measured = " eval.knn_every=3 eval.knn_neighbours=5 train.keep_best=knn";
+  Outcome shown = reprise("train " + path("tiny.yaml") + " run.dir=" + path("a") + measured);
+  ASSERT_EQ(shown.code, 0) << shown.text;
+  EXPECT_PRED2(contains, shown.text, "after step 3: knn ");
+  EXPECT_PRED2(contains, shown.text, ", the best yet\n");
+  EXPECT_PRED2(contains, shown.text, "best knn               ");
+  ASSERT_EQ(train("b", measured + " model.encoder.norm=group model.encoder.groups=2").code, 0);
+  ASSERT_EQ(train("c").code, 0);
+  // Steps that are measured need not be those of a line of the loss, nor need every run measure.
+  for (const std::string& third : std::vector<std::string>{"", " " + path("c")}) {
+    Outcome compared = reprise("compare " + path("a") + " " + path("b") + third);
+    ASSERT_EQ(compared.code, 0) << compared.text;
+    EXPECT_PRED2(contains, compared.text, "model.encoder.norm    batch");
+    std::size_t knn = compared.text.find("\nknn ");
+    ASSERT_NE(knn, std::string::npos) << compared.text;
+    std::string table = compared.text.substr(knn);
+    for (const char* part : {"  step 3 ", "  step 6 ", "  step 8 "}) EXPECT_PRED2(contains, table, std::string(part));
+    EXPECT_FALSE(contains(table, "  step 2 ")) << table;
+  }
 }
 
 TEST_F(Adoption, ATableEndsTheTraining) {

@@ -95,6 +95,8 @@ TEST_F(BadInput, ConfigurationsAreNamedByFileLineAndColumn) {
   expect_config_mistake("seed: [1,\n", "2:1: not valid YAML");
   expect_train_mistake("train.bach=3", {"command line argument 4: train.bach=3:1: unknown key", "\"train.batch\""});
   expect_train_mistake("model.encoder.widths=[4,4,4,4,4,4]", {"model.encoder.widths", "at most 5 stages"});
+  expect_train_mistake("model.encoder.norm=group model.encoder.groups=3",
+                       {"model.encoder.groups = 3", "divides the channels", "3 groups and 4 channels in stage 1"});
   expect_train_mistake("model.queue.size=8", {"model.queue.size = 8", "one batch, 16"});
   expect_mistake("train " + word("none.yaml"), {"none.yaml: No such file"});
 }
@@ -179,6 +181,8 @@ TEST_F(BadCheckpoint, OfAnotherModelIsRefused) {
                        {"expected 'backbone.stem.weight' as F32 [8, 3, 3, 3]", "has F32 [4, 3, 3, 3]"});
   expect_mistake("train --resume " + word("good") + " model.encoder.widths=[8]",
                  {"expected shape [8, 3, 3, 3], got [4"});
+  expect_train_mistake("model.encoder.norm=group model.encoder.groups=2 model.init=" + word("good"),
+                       {"running_mean', which it does not have", "another model.encoder.norm"});
   write("other.yaml", "model: {type: classifier, encoder: {widths: [4], blocks: 1}}\nthreads: 1\n");
   expect_mistake("train " + word("other.yaml") + " run.dir=" + word("run") + " model.init=" + word("good"),
                  {"[model.init] expected a checkpoint of this model", "Another model.type"});

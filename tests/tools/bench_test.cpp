@@ -178,25 +178,107 @@ TEST(Bench, AMistakeExitsTwoAndNamesWhatIsMissing) {
   EXPECT_NE(torch.text.find("no torch here"), std::string::npos) << torch.text;
 }
 
+/// Options for a stand-in of the peer: its scripts are empty, and `shell` says what they would. The figures go to
+/// out.json.
+std::string stand_in(const TempFolder& folder, const std::vector<std::string>& scripts, const std::string& shell) {
+  for (const std::string& script : scripts) testing::write_text(folder / script, "");
+  testing::write_text(folder / "peer", "#!/bin/sh\n" + shell + "\n");
+  std::filesystem::permissions(in(folder, "peer"), std::filesystem::perms::owner_all);
+  return " --peer '" + in(folder, "peer") + "' --peers '" + folder.path().string() + "' --json '" +
+         in(folder, "out.json") + "'";
+}
+
+/// The row of out.json of this name; null if there is none.
+Json row_of(const TempFolder& folder, const std::string& what) {
+  std::ifstream file(in(folder, "out.json"));
+  Json report = Json::parse(file);
+  for (const Json& row : report["rows"]) {
+    if (row["what"].get<std::string>() == what) return row;
+  }
+  return nullptr;
+}
+
+/// What the peer says of the row.
+double peer_of(const TempFolder& folder, const std::string& what) {
+  Json row = row_of(folder, what);
+  return row.contains("peer") ? row["peer"]["median"].get<double>() : -1;
+}
+
 TEST(Bench, ThePeerTakesATurnInEveryRound) {
   TempFolder folder;
-  std::ofstream(in(folder, "loader.py"));  // the stand-in for a Python below says what the script would
-  std::ofstream(in(folder, "peer"))
-      << "#!/bin/sh\necho turn >> '" + in(folder, "turns") +
-             "'\necho '{\"results\": {\"batch_resizedcrop_jitter_gray_norm\": 1000, \"batch_pad_flip_norm\": 500}}'\n";
-  std::filesystem::permissions(in(folder, "peer"), std::filesystem::perms::owner_all);
-  Outcome outcome = reprise_bench("loader --quick --rounds 3 --peer '" + in(folder, "peer") + "' --peers '" +
-                                  folder.path().string() + "' --json '" + in(folder, "out.json") + "'");
+  std::string peer = stand_in(
+      folder, {"loader.py"},
+      "echo turn >> '" + in(folder, "turns") +
+          "'\necho '{\"results\": {\"batch_resizedcrop_jitter_gray_norm\": 1000, \"batch_pad_flip_norm\": 500}}'");
+  Outcome outcome = reprise_bench("loader --quick --rounds 3" + peer);
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   std::ifstream turns(in(folder, "turns"));
   std::string line;
   int count = 0;
   while (std::getline(turns, line)) ++count;
   EXPECT_EQ(count, 4);  // one asks whether torch is there
-  std::ifstream file(in(folder, "out.json"));
-  Json row = Json::parse(file)["rows"][0];
+  Json row = row_of(folder, "contrastive (resized crop, flip, jitter, gray)");
+  ASSERT_TRUE(row.is_object());
   EXPECT_EQ(row["peer"]["samples"], Json({1000.0, 1000.0, 1000.0}));
   EXPECT_DOUBLE_EQ(row["ours_over_peer"].get<double>(), row["ours"]["median"].get<double>() / 1000.0);
+}
+
+/// Holds a lot, unless freed blocks are returned at once.
+constexpr const char* kPeerStep = R"(case "$*" in
+  *--memory-of*)
+    held=900
+    if [ "$MALLOC_TRIM_THRESHOLD_" = 0 ]; then held=100; fi
+    echo "{\"rss_peak_minus_before_mib\": $held}" ;;
+  *overhead.py*) echo '{"results": {"torch_1000": {"ckpt_over_plain": 2.9}}}' ;;
+  *compile*)
+    echo '{"modes": {"cl": {"step_ms": 10, "cpu_ms": 10}, "cl_ckpt": {"step_ms": 12, "cpu_ms": 13},
+      "compile": {"step_ms": 8, "cpu_ms": 8, "first_step_s": 61}}}' | tr -d '\n' ;;
+  *) echo '{"modes": {"cl": {"step_ms": 10, "cpu_ms": 10},
+      "cl_ckpt": {"step_ms": 12, "cpu_ms": 13, "ckpt_cpu_ratio": 1.3}}}' | tr -d '\n' ;;
+esac)";
+
+TEST(Bench, TheStepOfThePeerIsCompiledOnRequestAndItsFreedBlocksAreReturnedAtOnce) {
+  const char* compiled = "without recompute, wall, beside the compiled peer";
+  TempFolder folder;
+  std::string peer = stand_in(folder, {"cifar_step.py"}, kPeerStep);
+  Outcome outcome = reprise_bench("step --quick --rounds 1" + peer);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_EQ(peer_of(folder, "without recompute, wall"), 10);
+  EXPECT_EQ(peer_of(folder, "without recompute, high-water mark"), 100);
+  EXPECT_EQ(peer_of(folder, "replayed / without, CPU"), 1.3);
+  EXPECT_TRUE(row_of(folder, compiled).is_null());
+  outcome = reprise_bench("step --quick --rounds 1 --compiled" + peer);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_EQ(peer_of(folder, compiled), 8);
+  EXPECT_NE(outcome.text.find("its first step takes 61.0 s"), std::string::npos) << outcome.text;
+  EXPECT_EQ(reprise_bench("step --quick --compiled").code, 2);
+}
+
+TEST(Bench, ReplayStandsBesideThePeersCheckpoint) {
+  TempFolder folder;
+  Outcome outcome =
+      reprise_bench("replay --quick --rounds 1" + stand_in(folder, {"overhead.py", "cifar_step.py"}, kPeerStep));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_EQ(peer_of(folder, "the same in 10 replayed segments / no segments"), 2.9);
+  EXPECT_EQ(peer_of(folder, "small step, every residual block replayed / without"), 1.3);
+}
+
+TEST(Bench, OpsAreComparedForwardAndBackwardTogether) {
+  TempFolder folder;
+  Outcome outcome =
+      reprise_bench("ops --quick --rounds 1" +
+                    stand_in(folder, {"ops.py", "overhead.py"},
+                             R"(echo '{"results": {"torch_1000": {"fwd_us_per_op": 2, "bwd_us_per_op": 3}}, "rows": [
+                  {"op": "dropout 2048x2048 p0.1", "fwd_ms": 70, "bwd_ms": 5}]}' | tr -d '\n')"));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  Json row = row_of(folder, "dropout 64x64 p0.1 forward and backward");
+  ASSERT_TRUE(row.is_object());
+  EXPECT_EQ(row["peer"]["median"].get<double>(), 75);
+  EXPECT_EQ(row["target"], "0.20 of the peer");
+  EXPECT_DOUBLE_EQ(row["ours"]["median"].get<double>(),
+                   row_of(folder, "dropout 64x64 p0.1 forward")["ours"]["median"].get<double>() +
+                       row_of(folder, "dropout 64x64 p0.1 backward")["ours"]["median"].get<double>());
+  EXPECT_EQ(peer_of(folder, "chain of 1,000 tiny ops, backward per op"), 3);
 }
 
 Samples samples(std::initializer_list<double> values) {
@@ -215,6 +297,7 @@ TEST(Bench, MediansAndLimitsAreOrderStatistics) {
   for (int i = 1; i <= 30; ++i) thirty.add(i);
   EXPECT_EQ(thirty.upper_limit(), 20);  // 20 or more heads of 30 coins: 4.9 %
   EXPECT_EQ(ratios(samples({2, 9}), samples({1, 3})).values(), (std::vector<double>{2, 3}));
+  EXPECT_EQ(sums(samples({2, 9}), samples({1, 3})).values(), (std::vector<double>{3, 12}));
 }
 
 TEST(Bench, TheTableLeavesOutColumnsThatNobodyFills) {

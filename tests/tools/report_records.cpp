@@ -214,6 +214,18 @@ std::vector<Json> everything() {
   return records;
 }
 
+std::vector<Json> small_study() {
+  std::vector<Json> records{record_of("study", "study")};
+  double joint[] = {0.8, 0.9, 0.7}, whole[] = {1, 1, 1, 1};
+  for (int block = 0; block < 3; ++block)
+    records.push_back(process_of("row_memory", "both", "joint", block, joint[block]));
+  for (int block = 0; block < 4; ++block)
+    records.push_back(process_of("row_memory", "both", "retain+whole", block, whole[block]));
+  records[6] = without_result(records[6], "failed", "ended by signal 9");
+  records.push_back(without_result(process_of("row_memory", "both", "retain", 0, 1), "infeasible", "needs 3 GiB"));
+  return records;
+}
+
 Json memory_of(const std::string& method) {
   double kept = 1 + 4.0 / static_cast<double>(method.size());
   Json parameters = Json::array(), activations = Json::array(), preserved = Json::array(), workspace = Json::array();

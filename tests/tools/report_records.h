@@ -23,6 +23,8 @@ Json without_result(Json record, const std::string& status, const std::string& e
 
 /// A study of everything: a start, processes, a map, trainings, timing; with failures and methods without a plan.
 std::vector<Json> everything();
+/// Two methods in four blocks; in the third the reference failed, and the fourth has the reference alone.
+std::vector<Json> small_study();
 /// Memory over a step of a method, in the format of extra/.
 Json memory_of(const std::string& method);
 

@@ -60,19 +60,6 @@ const Document& whole_report() {
   return document;
 }
 
-/// Two methods in four blocks; in the third the reference failed, and the fourth has the reference alone.
-std::vector<Json> small_study() {
-  std::vector<Json> records{record_of("study", "study")};
-  double joint[] = {0.8, 0.9, 0.7}, whole[] = {1, 1, 1, 1};
-  for (int block = 0; block < 3; ++block)
-    records.push_back(process_of("row_memory", "both", "joint", block, joint[block]));
-  for (int block = 0; block < 4; ++block)
-    records.push_back(process_of("row_memory", "both", "retain+whole", block, whole[block]));
-  records[6] = without_result(records[6], "failed", "ended by signal 9");
-  records.push_back(without_result(process_of("row_memory", "both", "retain", 0, 1), "infeasible", "needs 3 GiB"));
-  return records;
-}
-
 TEST(Report, RatiosAreThoseComputedByHand) {
   std::vector<Json> records = small_study();
   records[2]["wall_s"] = {0.9, 9.0, 0.1, 0.2, 5.0};  // its median is 0.9: one slow step of a process changes nothing

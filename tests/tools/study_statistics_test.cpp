@@ -44,6 +44,28 @@ TEST(StudyStatistics, QuantilesAreThoseOfTheTables) {
   EXPECT_NEAR(incomplete_beta(1, 1, 0.3), 0.3, 1e-12);
 }
 
+TEST(StudyStatistics, StudentsQuantilesHoldAtTheDegreesOfTheStudies) {
+  // 6 seeds, 15 and 50 processes: published tables, to the digits that they print.
+  EXPECT_NEAR(student_t_quantile(0.975, 5), 2.570582, 1e-6);
+  EXPECT_NEAR(student_t_quantile(0.975, 14), 2.144787, 1e-6);
+  EXPECT_NEAR(student_t_quantile(0.995, 14), 2.976843, 1e-6);
+  EXPECT_NEAR(student_t_quantile(0.975, 49), 2.009575, 1e-6);
+  // 1, 2 and 4 degrees have closed forms, so every level can be held against them, that of the studies too.
+  for (double p : {0.6, 0.9, 0.975, 0.9875, 0.999}) {
+    double a = 4 * p * (1 - p), q = std::cos(std::acos(std::sqrt(a)) / 3) / std::sqrt(a);
+    EXPECT_NEAR(student_t_quantile(p, 1) / std::tan(M_PI * (p - 0.5)), 1, 1e-10) << p;
+    EXPECT_NEAR(student_t_quantile(p, 2) / ((2 * p - 1) * std::sqrt(2 / a)), 1, 1e-10) << p;
+    EXPECT_NEAR(student_t_quantile(p, 4) / (2 * std::sqrt(q - 1)), 1, 1e-10) << p;
+  }
+  double before = 1e9;  // falls with the degrees, to the normal distribution's
+  for (double degrees : {1, 2, 5, 14, 49, 1000}) {
+    double t = student_t_quantile(0.9875, degrees);
+    EXPECT_LT(t, before) << degrees;
+    EXPECT_GT(t, normal_quantile(0.9875)) << degrees;
+    before = t;
+  }
+}
+
 TEST(StudyStatistics, TheLogTIntervalByHand) {
   // Logs are -1, 0, 1 times log 2: mean 0, standard error log 2 / sqrt(3); t at 97.5 % two-sided with 2 degrees.
   double reach = 6.205346816570704 * std::log(2.0) / std::sqrt(3.0);
@@ -78,6 +100,19 @@ TEST(StudyStatistics, TheBootstrapOfTwoRatiosByHand) {
   EXPECT_EQ(summary.n, 2);
   EXPECT_NEAR(summary.geometric_mean, 2, 1e-12);
   EXPECT_EQ(summarise({}, 3).n, 0);
+}
+
+TEST(StudyStatistics, TheBiasCorrectionMovesTheEndsAsByHand) {
+  // Means of resamples of {1, 1, 8} are 1, 2, 4, 8 with chances 8, 12, 6, 1 of 27. Counting half of those that equal
+  // the estimate, 2, a share of 14 / 27 is below it, so z0 = 0.0464, and at a level of 0.92 the upper end is at
+  // Phi(2 z0 + 1.7507) = 0.9674: past 26 / 27 = 0.9630, so 8. Without correction it would be at 0.96, so 4.
+  Interval up = bootstrap_interval({1, 1, 8}, 5, 0.92, 200000);
+  EXPECT_NEAR(up.low, 1, 1e-9);
+  EXPECT_NEAR(up.high, 8, 1e-9);
+  // The mirror image: the lower end is at Phi(-2 z0 - 1.7507) = 0.0326, within the first 1 / 27, not at 0.04 past it.
+  Interval down = bootstrap_interval({1, 8, 8}, 5, 0.92, 200000);
+  EXPECT_NEAR(down.low, 1, 1e-9);
+  EXPECT_NEAR(down.high, 8, 1e-9);
 }
 
 /// Lognormal ratios around `center`.

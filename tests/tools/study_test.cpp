@@ -203,6 +203,8 @@ TEST_F(StudyVerb, TheMapIsPlannedCellByCellAndMeasuredWhereAsked) {
                          "map_measured/1/0.1/retain+whole/0"}) {
     EXPECT_TRUE(ids.contains(id)) << id;
   }
+  auto start = nlohmann::json::parse(lines_of(records("map")).front());
+  EXPECT_EQ(start["tasks"], (nlohmann::json{{"process", 4}, {"map", 2}, {"map_measured", 3}}));
   auto summary = nlohmann::json::parse(std::ifstream(folder_ / "map" / "summary.json"));
   ASSERT_EQ(summary["map"].size(), 2u);
   EXPECT_EQ(summary["map"][0]["measured"], nullptr);
@@ -210,7 +212,8 @@ TEST_F(StudyVerb, TheMapIsPlannedCellByCellAndMeasuredWhereAsked) {
 }
 
 TEST(StudyFiles, WorkloadsAreThoseThatTheFilesWereFrozenWith) {
-  for (const char* name : {"sparse_write_small", "sparse_write"}) {
+  for (const char* name : {"sparse_write_small", "sparse_write", "cifar100_dense_queue_small", "cifar100_dense_queue",
+                           "cifar100_dense_queue_full"}) {
     std::string file = kConfigs + "studies/" + name + ".yaml", text = file_text(file);
     Outcome prints = reprise("study " + shell_word(file) + " --print-fingerprints");
     ASSERT_EQ(prints.code, 0) << prints.text;

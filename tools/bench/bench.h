@@ -18,6 +18,7 @@ struct BenchOptions {
   std::string preset = "small";
   std::int64_t batch = 0;  // 0: the preset's
   bool quick = false;      // everything small and few rounds: for tests, the figures mean nothing
+  bool compiled = false;   // bench_step: the peer's compiled step too, which compiles anew in every round
   Peer peer;
   std::string instances;  // folder of public instances for the planner
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "models/layers/draws.h"
 #include "models/registry.h"
 #include "ops/optimiser.h"
 #include "tools/bench/bench.h"
@@ -29,7 +30,7 @@ class Slots {
     state_ = set.allocate_like(memory_, 3);
     for (std::size_t i = 0; i < set.parameters().size(); ++i) {
       const Parameter& parameter = *set.parameters()[i];
-      fill_normal(parameter.leaf->grad, i + 1);
+      fill_normal(parameter.leaf->grad, {"bench", i + 1});
       parameter.leaf->grad_empty = false;
       sgd_.push_back({.parameter = parameter.leaf, .momentum = state_[0][i], .decay = true});
       adamw_.push_back({.parameter = parameter.leaf, .momentum = state_[0][i], .second = state_[1][i], .decay = true});

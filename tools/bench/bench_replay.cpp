@@ -4,6 +4,10 @@
 namespace reprise::bench {
 
 Report bench_replay(const BenchOptions& options) {
+  if (options.peer.asked()) {
+    options.peer.require("overhead.py");
+    options.peer.require("cifar_step.py");
+  }
   int rounds = options.rounds_or(30);
   Report report("replay: what contracts and recomputation cost", header_of(options, rounds, nullptr));
   ContractCosts costs;
@@ -15,7 +19,7 @@ Report bench_replay(const BenchOptions& options) {
       "Ratios are of processor time, taken pair by pair in turns; the upper limit is that of the median, whatever the "
       "distribution.");
   if (options.peer.asked())
-    report.remark("The peer has no counterpart here; `reprise bench step` shows its checkpointed step.");
+    report.remark("The peer's ratios are of its own checkpoint: the same chain, and its channels-last step by block.");
   return report;
 }
 

@@ -1,13 +1,13 @@
 // From the start of a fresh process to the end of its first step.
 #include <fmt/format.h>
 
+#include "models/layers/draws.h"
 #include "ops/loss.h"
 #include "ops/matmul.h"
 #include "ops/optimiser.h"
 #include "ops/unary.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/scratch_folder.h"
-#include "tools/bench/step_run.h"
 
 namespace reprise::bench {
 namespace {
@@ -39,14 +39,14 @@ void first_step() {
   };
   auto parameter = [&](const Shape& shape) {
     Tensor data = state(shape, Category::parameters);
-    fill_normal(data, ++seed);
+    fill_normal(data, {"bench", ++seed});
     LeafRef leaf = Leaf::create("parameter", data, state(shape, Category::gradients));
     slots.push_back({.parameter = leaf, .momentum = state(shape, Category::optimiser)});
     return leaf;
   };
   LeafRef w1 = parameter({64, 64}), b1 = parameter({64}), w2 = parameter({10, 64}), b2 = parameter({10});
   Tensor x = state({32, 64}, Category::data);
-  fill_normal(x, ++seed);
+  fill_normal(x, {"bench", ++seed});
   Tensor labels = make_tensor(memory.allocator(), memory.observer(), DType::i64, {32}, Category::data, true);
   Value hidden = relu(tape, linear(tape, x, w1, b1));
   Value loss = softmax_cross_entropy(tape, linear(tape, hidden, w2, b2), labels);

@@ -18,6 +18,17 @@ struct Figures {
   Samples high_water, meter;  // MiB
 };
 
+/// The peer's step by each mode of its script that is measured; `compiled` where it was asked for.
+struct PeerFigures {
+  Figures plain, replayed, compiled;
+  Samples first_step;  // s, of `compiled`
+};
+
+/// What makes the C library give freed blocks back at once: else the peer's high-water mark counts blocks that its
+/// program no longer holds.
+const std::vector<std::string> kFreedAtOnce = {"MALLOC_MMAP_THRESHOLD_=65536", "MALLOC_TRIM_THRESHOLD_=0",
+                                               "MALLOC_TOP_PAD_=0"};
+
 /// Loads what a first use of the library loads, so that it is not charged to the model.
 void wake() {
   Memory memory;
@@ -28,12 +39,10 @@ void wake() {
   tape.backward(sum(tape, conv2d(tape, x, weight)));
 }
 
-std::vector<std::string> memory_words(const BenchOptions& options, const std::string& name) {
-  return {"bench",       "step",
-          "--memory-of", name,
-          "--preset",    options.preset,
-          "--threads",   fmt::format("{}", options.threads),
-          "--batch",     fmt::format("{}", options.batch_or_preset())};
+Json own_memory(const BenchOptions& options, const std::string& name) {
+  std::vector<std::string> words = step_words(options);
+  words.insert(words.begin(), {"bench", "step", "--memory-of", name});
+  return last_json_line(run_self(words), "bench step");
 }
 
 void one_round(const BenchOptions& options, const std::string& name, StepRun& run, Figures& figures, int steps) {
@@ -46,32 +55,40 @@ void one_round(const BenchOptions& options, const std::string& name, StepRun& ru
   figures.wall.add(wall.median());
   figures.cpu.add(cpu.median());
   if (figures.high_water.size() < 3) {  // these hardly vary, and each is a process
-    Json memory = last_json_line(run_self(memory_words(options, name)), "bench step");
+    Json memory = own_memory(options, name);
     figures.high_water.add(memory["rss_peak_minus_before_mib"].get<double>());
     figures.meter.add(memory["live_peak_mib"].get<double>());
   }
 }
 
+double peer_high_water(const BenchOptions& options, const char* mode) {
+  std::vector<std::string> words = step_words(options);
+  words.insert(words.end(), {"--memory-of", mode});
+  return options.peer.run("cifar_step.py", words, kFreedAtOnce)["rss_peak_minus_before_mib"].get<double>();
+}
+
 /// One round of the peer: its steps in one process, its memory in another.
-void peer_round(const BenchOptions& options, Figures& plain, Figures& replayed) {
-  std::vector<std::string> common = {"--preset",  options.preset,
-                                     "--batch",   fmt::format("{}", options.batch_or_preset()),
-                                     "--threads", fmt::format("{}", options.threads)};
-  std::vector<std::string> words = common;
-  words.insert(words.end(), {"--modes", "cl,cl_ckpt", "--rounds", "3", "--no-memory"});
+void peer_step_round(const BenchOptions& options, PeerFigures& peer) {
+  std::vector<std::string> words = step_words(options);
+  words.insert(words.end(),
+               {"--modes", options.compiled ? "cl,cl_ckpt,compile" : "cl,cl_ckpt", "--rounds", "3", "--no-memory"});
   Json modes = options.peer.run("cifar_step.py", words)["modes"];
-  bool first = plain.high_water.size() < 3;
-  for (auto [figures, mode] : {std::pair{&plain, "cl"}, std::pair{&replayed, "cl_ckpt"}}) {
+  auto add = [&](Figures& figures, const char* mode) {
     const Json& found = modes[mode];
     if (!found.contains("step_ms"))
       fail(ErrorKind::user, "[bench] the peer could not run its mode {}: {}", mode, found.dump());
-    figures->wall.add(found["step_ms"].get<double>());
-    figures->cpu.add(found["cpu_ms"].get<double>());
-    if (!first) continue;
-    std::vector<std::string> of = common;
-    of.insert(of.end(), {"--memory-of", mode});
-    figures->high_water.add(options.peer.run("cifar_step.py", of)["rss_peak_minus_before_mib"].get<double>());
+    figures.wall.add(found["step_ms"].get<double>());
+    figures.cpu.add(found["cpu_ms"].get<double>());
+  };
+  add(peer.plain, "cl");
+  add(peer.replayed, "cl_ckpt");
+  if (options.compiled) {
+    add(peer.compiled, "compile");
+    peer.first_step.add(modes["compile"]["first_step_s"].get<double>());
   }
+  if (peer.plain.high_water.size() == 3) return;
+  peer.plain.high_water.add(peer_high_water(options, "cl"));
+  peer.replayed.high_water.add(peer_high_water(options, "cl_ckpt"));
 }
 
 void add_rows(Report& report, const std::string& name, const Figures& ours, const Figures& peer,
@@ -85,6 +102,36 @@ void add_rows(Report& report, const std::string& name, const Figures& ours, cons
               .target = memory_target,
               .note = "by the kernel, less what was there before the model"});
   report.add({.what = name + ", live peak", .unit = "MiB", .ours = ours.meter, .note = "by the meter"});
+}
+
+void add_all_rows(const BenchOptions& options, Report& report, const Figures& plain, const Figures& replayed,
+                  const PeerFigures& peer) {
+  bool small = options.preset == "small", avx512 = this_machine().isa == "avx512";
+  std::string time =
+      small ? (avx512 ? "0.65 of channels-last" : "0.80 of channels-last") : "0.55 of channels-last (AVX-512)";
+  add_rows(report, "without recompute", plain, peer.plain, time, small ? "0.80 of the peer" : "");
+  if (options.compiled) {
+    report.add({.what = "without recompute, wall, beside the compiled peer",
+                .unit = "ms",
+                .ours = plain.wall,
+                .peer = peer.compiled.wall,
+                .target = small ? "0.85 of compiled" : "",
+                .note = fmt::format("its first step takes {:.1f} s", peer.first_step.median())});
+  }
+  add_rows(report, "every residual block replayed", replayed, peer.replayed, "", "");
+  report.add({.what = "replayed / without, CPU",
+              .unit = "x",
+              .ours = ratios(replayed.cpu, plain.cpu),
+              .peer = ratios(peer.replayed.cpu, peer.plain.cpu),
+              .target = small ? "1.20" : ""});
+  report.add({.what = "replayed / without, live peak",
+              .unit = "x",
+              .ours = ratios(replayed.meter, plain.meter),
+              .peer = ratios(peer.replayed.high_water, peer.plain.high_water),
+              .target = small ? "0.60" : "",
+              .note = options.peer.asked() ? "the peer's by its high-water marks" : ""});
+  if (options.peer.asked())
+    report.remark("The peer's memory is taken with freed blocks returned at once (malloc told to map and trim).");
 }
 
 }  // namespace
@@ -107,6 +154,8 @@ Json step_memory(const BenchOptions& options, const std::string& method) {
 
 Report bench_step(const BenchOptions& options) {
   if (options.peer.asked()) options.peer.require("cifar_step.py");
+  if (options.compiled && !options.peer.asked())
+    fail(ErrorKind::user, "[bench] expected --peer beside --compiled, which asks for the peer's compiled step");
   int rounds = options.rounds_or(10);
   Report report(fmt::format("step: dense queue, preset {}, batch {}", options.preset, options.batch_or_preset()),
                 header_of(options, rounds, nullptr));
@@ -114,28 +163,15 @@ Report bench_step(const BenchOptions& options) {
   StepRun replayed(step_config(options, "whole", residual_blocks(options)));
   plain.step();
   replayed.step();
-  Figures ours_plain, ours_replayed, peer_plain, peer_replayed;
+  Figures ours_plain, ours_replayed;
+  PeerFigures peer;
   int steps = options.quick ? 1 : 3;
   for (int i = 0; i < rounds; ++i) {
     one_round(options, "plain", plain, ours_plain, steps);
     one_round(options, "whole", replayed, ours_replayed, steps);
-    if (options.peer.asked()) peer_round(options, peer_plain, peer_replayed);
+    if (options.peer.asked()) peer_step_round(options, peer);
   }
-  bool small = options.preset == "small";
-  bool avx512 = this_machine().isa == "avx512";
-  std::string time =
-      small ? (avx512 ? "0.65 of channels-last" : "0.80 of channels-last") : "0.55 of channels-last (AVX-512)";
-  add_rows(report, "without recompute", ours_plain, peer_plain, time, small ? "0.80 of the peer" : "");
-  add_rows(report, "every residual block replayed", ours_replayed, peer_replayed, "", "");
-  report.add({.what = "replayed / without, CPU",
-              .unit = "x",
-              .ours = ratios(ours_replayed.cpu, ours_plain.cpu),
-              .peer = ratios(peer_replayed.cpu, peer_plain.cpu),
-              .target = small ? "1.20" : ""});
-  report.add({.what = "replayed / without, live peak",
-              .unit = "x",
-              .ours = ratios(ours_replayed.meter, ours_plain.meter),
-              .target = small ? "0.60" : ""});
+  add_all_rows(options, report, ours_plain, ours_replayed, peer);
   return report;
 }
 

@@ -105,8 +105,11 @@ void Peer::require(const std::string& script) const {
   }
 }
 
-Json Peer::run(const std::string& script, const std::vector<std::string>& arguments) const {
-  std::vector<std::string> argv = {python, (std::filesystem::path(folder) / script).string()};
+Json Peer::run(const std::string& script, const std::vector<std::string>& arguments,
+               const std::vector<std::string>& environment) const {
+  std::vector<std::string> argv = environment;
+  if (!argv.empty()) argv.insert(argv.begin(), "env");
+  argv.insert(argv.end(), {python, (std::filesystem::path(folder) / script).string()});
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   Child child = run_child(argv);
   if (child.code != 0)

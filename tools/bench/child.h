@@ -32,8 +32,10 @@ struct Peer {
   bool asked() const { return !python.empty(); }
   /// Checks interpreter, scripts and library before anything is measured. Errors (user) say what is missing.
   void require(const std::string& script) const;
-  /// Runs a script and gives the JSON line that it prints. Errors (user): the script failed; with its last words.
-  Json run(const std::string& script, const std::vector<std::string>& arguments) const;
+  /// Runs a script and gives the JSON line that it prints. `environment` ("NAME=value") is set beside what this process
+  /// has. Errors (user): the script failed; with its last words.
+  Json run(const std::string& script, const std::vector<std::string>& arguments,
+           const std::vector<std::string>& environment = {}) const;
 };
 
 }  // namespace reprise::bench

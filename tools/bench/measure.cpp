@@ -74,6 +74,12 @@ Samples ratios(const Samples& over, const Samples& under) {
   return result;
 }
 
+Samples sums(const Samples& a, const Samples& b) {
+  Samples result;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) result.add(a.values()[i] + b.values()[i]);
+  return result;
+}
+
 namespace {
 
 double best_of(int rounds, const std::function<void()>& body) {

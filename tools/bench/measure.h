@@ -51,6 +51,7 @@ class Samples {
 
 /// Sample by sample; both have the same count.
 Samples ratios(const Samples& over, const Samples& under);
+Samples sums(const Samples& a, const Samples& b);
 
 /// Keeps the compiler from dropping the computation of what `pointer` points at.
 inline void keep(const void* pointer) { asm volatile("" : : "r"(pointer) : "memory"); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "autograd/replayer.h"
+#include "core/error.h"
 #include "ops/arithmetic.h"
 #include "ops/unary.h"
 #include "recompute/methods.h"
@@ -146,6 +147,22 @@ void add_share(const BenchOptions& options, Report& report, const ContractCosts&
                            costs.obligation)});
 }
 
+/// What checkpointing costs the peer: chain of mul and add in 10 segments over the chain without.
+double peer_chain_ratio(const BenchOptions& options) {
+  Json results = options.peer.run("overhead.py", {"--ops", "1000", "--reps", "3", "--peers", "torch"})["results"];
+  return results["torch_1000"]["ckpt_over_plain"].get<double>();
+}
+
+/// Its channels-last step with each residual block checkpointed over the step without, by CPU time.
+double peer_step_ratio(const BenchOptions& options) {
+  std::vector<std::string> words = step_words(options);
+  words.insert(words.end(), {"--modes", "cl,cl_ckpt", "--rounds", "3", "--no-memory"});
+  Json mode = options.peer.run("cifar_step.py", words)["modes"]["cl_ckpt"];
+  if (!mode.contains("ckpt_cpu_ratio"))
+    fail(ErrorKind::user, "[bench] the peer could not run its mode cl_ckpt: {}", mode.dump());
+  return mode["ckpt_cpu_ratio"].get<double>();
+}
+
 Samples one(double value) {
   Samples samples;
   samples.add(value);
@@ -158,7 +175,8 @@ void add_chain_costs(const BenchOptions& options, Report& report, ContractCosts&
   int rounds = options.rounds_or(30), repeats = options.quick ? 1 : 5;
   for (Links links : {Links::mul_and_add, Links::relu_and_add}) {
     ChainRun plain(links, Method::retain, 0), marked(links, Method::retain, 10), replayed(links, Method::whole, 10);
-    Samples plain_us, marked_us, replayed_us;
+    Samples plain_us, marked_us, replayed_us, peer;
+    bool same_as_peer = options.peer.asked() && links == Links::mul_and_add;
     for (int i = -1; i < rounds; ++i) {  // the first round warms
       for (auto [run, samples] :
            {std::pair{&plain, &plain_us}, std::pair{&marked, &marked_us}, std::pair{&replayed, &replayed_us}}) {
@@ -166,6 +184,7 @@ void add_chain_costs(const BenchOptions& options, Report& report, ContractCosts&
         for (int k = 0; k < repeats; ++k) each.add(1e6 * run->forward_and_backward().cpu / kChain);
         if (i >= 0) samples->add(each.median());
       }
+      if (i >= 0 && same_as_peer) peer.add(peer_chain_ratio(options));
     }
     bool needs_values = links == Links::relu_and_add;
     costs.node = std::max(costs.node, 1e3 * plain_us.median());
@@ -181,6 +200,7 @@ void add_chain_costs(const BenchOptions& options, Report& report, ContractCosts&
     report.add({.what = "the same in 10 replayed segments / no segments",
                 .unit = "x",
                 .ours = ratios(replayed_us, plain_us),
+                .peer = peer,
                 .target = "1.7",
                 .note = needs_values ? "" : "no formula needs a value, so none is replayed",
                 .show_upper_limit = true});
@@ -190,7 +210,7 @@ void add_chain_costs(const BenchOptions& options, Report& report, ContractCosts&
 void add_step_costs(const BenchOptions& options, Report& report, const ContractCosts& costs) {
   StepRun plain(step_config(options, "retain", "none")), marked(step_config(options, "retain", "blocks")),
       replayed(step_config(options, "whole", residual_blocks(options)));
-  Samples plain_s, marked_s, replayed_s, replay;
+  Samples plain_s, marked_s, replayed_s, replay, peer;
   for (StepRun* run : {&plain, &marked, &replayed}) run->step();
   int rounds = options.rounds_or(30);
   for (int i = 0; i < rounds; ++i) {
@@ -198,6 +218,7 @@ void add_step_costs(const BenchOptions& options, Report& report, const ContractC
     marked_s.add(timed([&] { marked.step(); }).cpu);
     replayed_s.add(timed([&] { replayed.step(); }).cpu);
     replay.add(replay_over_forward(replayed));
+    if (options.peer.asked()) peer.add(peer_step_ratio(options));
   }
   auto plain_peak = static_cast<double>(plain.peak_of_a_step()),
        marked_peak = static_cast<double>(marked.peak_of_a_step());
@@ -221,6 +242,7 @@ void add_step_costs(const BenchOptions& options, Report& report, const ContractC
   report.add({.what = step + ", every residual block replayed / without",
               .unit = "x",
               .ours = ratios(replayed_s, plain_s),
+              .peer = peer,
               .target = "1.20",
               .show_upper_limit = true});
   report.add(

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/stream.h"
+#include "models/layers/draws.h"
 
 namespace reprise::bench {
 
@@ -22,13 +22,10 @@ std::string residual_blocks(const BenchOptions& options) {
   return "[" + list + "]";
 }
 
-void fill_normal(const Tensor& tensor, std::uint64_t seed) {
-  std::span<float> values = tensor.host_write<float>("bench");
-  for (std::size_t i = 0; i < values.size(); i += 2) {
-    auto [a, b] = normal_pair(philox_word(seed, 0, i), philox_word(seed, 0, i + 1));
-    values[i] = a;
-    if (i + 1 < values.size()) values[i + 1] = b;
-  }
+std::vector<std::string> step_words(const BenchOptions& options) {
+  return {"--preset",  options.preset,
+          "--threads", fmt::format("{}", options.threads),
+          "--batch",   fmt::format("{}", options.batch_or_preset())};
 }
 
 StepRun::StepRun(Config config) : config_(std::move(config)) {
@@ -41,7 +38,7 @@ StepRun::StepRun(Config config) : config_(std::move(config)) {
   for (int view = 0; view < 2; ++view) {
     batch_.views[view] =
         make_tensor(memory_.allocator(), memory_.observer(), DType::f32, {batch_.size, 32, 32, 3}, Category::data);
-    fill_normal(batch_.views[view], static_cast<std::uint64_t>(view) + 1);
+    fill_normal(batch_.views[view], {"bench", static_cast<std::uint64_t>(view) + 1});
   }
   tape_ = std::make_unique<Tape>(memory_);
   recompute_->install(*tape_, memory_);

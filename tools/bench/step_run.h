@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "models/registry.h"
 #include "models/train/method.h"
@@ -18,6 +19,9 @@ Config step_config(const BenchOptions& options, const std::string& method, const
 /// The encoder's residual blocks as recompute.segments: what the peer's script checkpoints, which "blocks" exceeds by
 /// stem and head.
 std::string residual_blocks(const BenchOptions& options);
+
+/// --preset, --threads and --batch of the step, as this program and the peer's cifar_step.py take them.
+std::vector<std::string> step_words(const BenchOptions& options);
 
 class StepRun {
  public:
@@ -47,8 +51,5 @@ class StepRun {
   Batch batch_;
   std::int64_t steps_ = 0;
 };
-
-/// Fills with standard normal numbers from a stream of this seed.
-void fill_normal(const Tensor& tensor, std::uint64_t seed);
 
 }  // namespace reprise::bench

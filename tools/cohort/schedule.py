@@ -65,13 +65,19 @@ class Schedule:
         self.left = 0
 
     def done(self, mode):
-        """Names that have a record. A last line cut short by a kill is dropped from the file."""
+        """Names that have a record. A last line cut short by a kill, and records of programs that are others now, are
+        dropped from the file."""
         path = self.parts / f"{mode.name}.jsonl"
-        have = self.recorded(path)
-        if have:
+        have = {name: r for name, r in self.recorded(path).items() if self.is_current(name, r)}
+        if path.exists():
             path.write_text("")
             self.append(path, have.values())
         return set(have)
+
+    def is_current(self, name, record):
+        """Whether a record is of the program of its name as it is now. Old records have no print and count as such."""
+        known = name in self.paths and "of" in record
+        return not known or record["of"] == worker.print_of(language.load(self.paths[name]))
 
     def run(self, modes):
         batches = []

@@ -2,17 +2,21 @@
 
 The oracle must reproduce the `expect` of every public program to 1e-8; its complex-step gradients must agree with central
 differences of the same frozen trace; its streams must give the published vectors of Philox; the generator must make
-the same programs from the same seed; and verdicts must fall as the rules say.
+the same programs from the same seed; verdicts must fall as the rules say; and what was done of a program that is
+another now must be done again.
 """
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 
 import generator
 import oracle
+import schedule
 import verdict
+import worker
 from oracle_ops import philox
 
 
@@ -92,9 +96,30 @@ def check_verdicts():
     return "verdicts", wrong
 
 
+def check_resuming():
+    """A record counts as done while its program is what it was; an unfinished line never does."""
+    program = {"format": "reprise-conformance/1", "name": "p", "class": "C01", "main": [], "expect": {"grads": {}}}
+    mode, wrong = schedule.MODES["torch_eager"], []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "p.json"
+        path.write_text(json.dumps(program))
+        runner = schedule.Schedule(None, None, Path(folder), {"p": path})
+        part = runner.parts / "torch_eager.jsonl"
+        made = worker.record(program, mode.name, {"error": "no"}, 0)
+        other = made | {"of": worker.print_of(program | {"main": [1]})}
+        old = {key: value for key, value in made.items() if key != "of"}
+        for line, done in ((json.dumps(made) + "\n", True), (json.dumps(old) + "\n", True),
+                           (json.dumps(other) + "\n", False), (json.dumps(made)[:-1], False)):
+            part.write_text(line)
+            wrong += [] if runner.done(mode) == ({"p"} if done else set()) else [f"done is not {done}: {line[:90]}"]
+            wrong += [] if bool(part.read_text()) == done else [f"the file keeps what is dropped: {line[:90]}"]
+    return "resuming", wrong
+
+
 def main():
     failed = 0
-    for check in (lambda: check_public(Path(sys.argv[1])), check_differences, check_streams, check_generator, check_verdicts):
+    for check in (lambda: check_public(Path(sys.argv[1])), check_differences, check_streams, check_generator, check_verdicts,
+                  check_resuming):
         what, wrong = check()
         print(f"{'ok   ' if not wrong else 'WRONG'} {what}")
         for line in wrong[:10]:

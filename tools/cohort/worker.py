@@ -3,6 +3,7 @@
 A line "begin NAME" goes to the standard output before each program, so that the driver knows what a dead or stuck
 process was doing.
 """
+import hashlib
 import importlib
 import json
 import sys
@@ -16,11 +17,16 @@ RUNNERS = {"torch": "torch_runner", "jax": "jax_runner"}
 VALUES = ("grads", "buffers", "streams", "cells")
 
 
+def print_of(program):
+    """Tells a program from another of its name, such as what the generator made before the oracle was mended."""
+    return hashlib.sha256(json.dumps(program, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def record(program, mode, result, seconds):
     """The line of a record; `result` is what a runner gave, or {"error"}, {"unsupported"} or {"crash"}."""
     said, detail = verdict.judge(program, result)
     line = {"id": f"{program['name']}@{mode}", "program": program["name"], "class": program["class"], "mode": mode,
-            "verdict": said, "detail": detail, "seconds": round(seconds, 4)}
+            "of": print_of(program), "verdict": said, "detail": detail, "seconds": round(seconds, 4)}
     if "graphs" in result:
         line["graphs"] = result["graphs"]
     return line | {key: result.get(key, {}) for key in VALUES}

@@ -4,23 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+
+#include "recompute/json_place.h"
 
 namespace reprise::conform {
 
 Json parse_json(const std::string& text, const std::string& file) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  Json::parser_callback_t check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxJsonDepth) fail(ErrorKind::user, "[conform] {}: nested deeper than {} levels", file, kMaxJsonDepth);
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      fail(ErrorKind::user, "[conform] {}: the key '{}' comes twice in one object", file, parsed.get<std::string>());
-    }
-    return true;
-  };
   try {
-    return Json::parse(text, check);
+    return Json::parse(text, strict_parse<Json>("conform", file, kMaxJsonDepth));
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::user, "[conform] {}: not JSON: {}", file, error.what());
   }

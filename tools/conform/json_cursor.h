@@ -1,5 +1,7 @@
 // JsonCursor: one place in a JSON document, with its path, so that every refusal says where. Used to read conformance
 // programs, whose files may come from anybody: sizes, depth, types and ranges are checked before they are believed.
+// Places are JSON pointers and whole numbers may be written as 2.0, as the format of programs has it; what this project
+// itself writes is read by the stricter JsonPlace (recompute/json_place.h).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Whether all methods computed the same bytes: hashes of gradients, parameters and state of measuring processes.
+// Whether measuring processes did what was promised: the same bytes under all methods (hashes of gradients, parameters
+// and state), the predicted peak and time; and what the measurement itself is worth.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -38,6 +39,93 @@ std::string group_of(const study::Record& record) {
   return "";
 }
 
+/// Whether each process held at its peak what its plan promised.
+void add_peaks(const Study& study, Findings& findings) {
+  std::int64_t processes = 0, equal = 0, above = 0;
+  double worst = 0;  // bytes above the promise
+  for (const study::Record& record : study.records) {
+    if (group_of(record).empty() || !record.ok()) continue;
+    double predicted = number_in(record.json, "predicted_peak_bytes"),
+           measured = number_in(record.json, "measured_peak_bytes");
+    if (!(predicted > 0) || !(measured > 0)) continue;
+    ++processes;
+    equal += measured == predicted ? 1 : 0;
+    above += measured > predicted ? 1 : 0;
+    worst = std::max(worst, measured - predicted);
+  }
+  if (processes == 0) return;
+  std::string all = counted(processes, "measuring process", "measuring processes");
+  if (equal == processes) {
+    findings.push_back("The measured peak of live bytes is the predicted one, to the byte, in all " + all + ".");
+    return;
+  }
+  std::string text = fmt::format("The measured peak of live bytes is the predicted one, to the byte, in {} of {}",
+                                 count_text(equal), all);
+  findings.push_back(
+      text + (above == 0 ? ", and above it in none."
+                         : fmt::format(", and ABOVE it in {}, by up to {}.", count_text(above), bytes_text(worst))));
+}
+
+/// A place and a method in words.
+std::string at_text(const Place& place, const std::string& method) {
+  if (place.table_ratio > 0)
+    return fmt::format("map, table ratio {:g}, {:g} % written, {}", place.table_ratio, 100 * place.written_share,
+                       method);
+  std::string text = place.workload.empty() ? place.layout : place.workload;
+  for (const std::string& part : {place.budget, place.granularity, method}) text += (part.empty() ? "" : ", ") + part;
+  return place.seed > 0 ? text + fmt::format(", seed {}", place.seed) : text;
+}
+
+/// How far the planner's times are from the measured ones.
+void add_time_accuracy(const Study& study, Findings& findings) {
+  double low = Measured::kNone, high = Measured::kNone;
+  std::string fastest, slowest;
+  std::int64_t count = 0;
+  for (const char* kind : {"process", "map_measured", "timing"}) {
+    for (const Place& place : places_of(study, kind)) {
+      for (const auto& [method, m] : place.methods) {
+        if (m.wall.empty() || !(m.predicted_s > 0)) continue;
+        std::vector<double> wall;
+        for (const auto& [block, seconds] : m.wall) wall.push_back(seconds);
+        double ratio = study::median(wall) / m.predicted_s;
+        ++count;
+        if (!(ratio >= low)) low = ratio, fastest = at_text(place, method);
+        if (!(ratio <= high)) high = ratio, slowest = at_text(place, method);
+      }
+    }
+  }
+  if (count < 2) return;
+  findings.push_back(fmt::format(
+      "Measured step times, as medians over processes, are {} ({}) to {} ({}) times the predicted ones, over "
+      "{} methods at their budgets.",
+      ratio_text(low), fastest, ratio_text(high), slowest, count_text(count)));
+}
+
+/// Methods that chose the same plan differ by chance alone, so their intervals are a test of the measurement.
+void add_same_plans(const Study& study, Findings& findings) {
+  std::int64_t all = 0, with_one = 0;
+  std::vector<double> ratios;
+  for (const Place& place : places_of(study, "process")) {
+    std::vector<std::string> methods = methods_of({place});
+    for (std::size_t under = 0; under < methods.size(); ++under) {
+      for (std::size_t over = under + 1; over < methods.size(); ++over) {
+        const Measured &a = place.methods.at(methods[over]), &b = place.methods.at(methods[under]);
+        if (a.plans.size() != 1 || a.plans != b.plans) continue;
+        study::RatioSummary wall = ratio_of(place, methods[over], methods[under]).wall;
+        if (!wall.bootstrap.defined()) continue;
+        ++all;
+        with_one += wall.bootstrap.low <= 1 && wall.bootstrap.high >= 1 ? 1 : 0;
+        ratios.push_back(wall.geometric_mean);
+      }
+    }
+  }
+  if (all == 0) return;
+  findings.push_back(fmt::format(
+      "Methods that chose the same plan differ by chance alone: the 97.5 % interval of their ratio contains 1 in {} of "
+      "{}, and the ratios are within {}.",
+      count_text(with_one), counted(all, "such comparison", "such comparisons"), interval_text(study::range(ratios))));
+}
+
 }  // namespace
 
 void add_equal_bytes(Document& document, const Study& study, Findings& findings) {
@@ -72,6 +160,9 @@ void add_equal_bytes(Document& document, const Study& study, Findings& findings)
   findings.push_back(unequal == 0
                          ? "Gradients, parameters and state are byte-equal over all methods in all " + all + "."
                          : "Gradients, parameters or state DIFFER between processes; see the table of equal bytes.");
+  add_peaks(study, findings);
+  add_time_accuracy(study, findings);
+  add_same_plans(study, findings);
 }
 
 }  // namespace reprise::report

@@ -119,6 +119,21 @@ void draw(Document& document, const Study& study, const Grid& grid, const std::v
       "Smallest feasible budget of region over that of retain+whole; below 1 region can do with less memory.");
 }
 
+/// With everything written there is nothing to select: what region needs then, against whole copies.
+std::string all_written_text(const Study& study) {
+  double low = Measured::kNone, high = Measured::kNone;
+  for (const study::Record& record : study.records) {
+    if (record.kind != "map" || !record.ok() || number_in(record.json, "written_share") != 1) continue;
+    const Json& smallest = record.json["smallest_feasible"];
+    double ratio = number_in(smallest, "region") / number_in(smallest, "retain+whole");
+    low = std::fmin(low, ratio);
+    high = std::fmax(high, ratio);
+  }
+  if (!std::isfinite(low) || !std::isfinite(high)) return "";
+  return fmt::format("Where all rows are written, the smallest budget of region is {} to {} of that of retain+whole.",
+                     ratio_text(low), ratio_text(high));
+}
+
 void add_table(Document& document, const std::vector<Place>& places) {
   Table table{
       "Measured cells: geometric mean of paired ratios of step time, 97.5 % bootstrap interval, and what the planner "
@@ -149,6 +164,37 @@ void add_table(Document& document, const std::vector<Place>& places) {
   if (!table.rows.empty()) document.table(std::move(table));
 }
 
+/// Where most is gained, in time and in memory. Every cell has the budget that its neediest method takes at least, so a
+/// cell may show its gain in memory alone.
+void add_gains(const chart::HeatMap& times, const chart::HeatMap& budgets, std::int64_t planned, Findings& findings) {
+  auto least_of = [](const chart::HeatMap& map) {
+    auto at = std::min_element(map.values.begin(), map.values.end(),
+                               [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
+    return static_cast<std::size_t>(at - map.values.begin());
+  };
+  auto cell_text = [](const chart::HeatMap& map, std::size_t at) {
+    return fmt::format("a table {} times as large as the activations of which {} is written",
+                       map.rows[at / map.columns.size()], map.columns[at % map.columns.size()]);
+  };
+  std::size_t time = least_of(times), budget = least_of(budgets);
+  if (time >= times.values.size() || std::isnan(times.values[time])) return;
+  std::string text = fmt::format(
+      "The map: of {}, the joint plan gains most over retain+whole with {}: planned ratio {}.",
+      counted(planned, "planned cell", "planned cells"), cell_text(times, time), ratio_text(times.values[time]));
+  auto none = std::count_if(times.values.begin(), times.values.end(), [](double ratio) { return ratio > 0.999; });
+  if (none > 0) {
+    text += fmt::format(
+        " In {} the planned ratio is above 0.999: at the budget of the cell nothing but memory can be "
+        "gained there.",
+        counted(none, "cell", "cells"));
+  }
+  if (std::isfinite(budgets.values[budget])) {
+    text += fmt::format(" Region's smallest budget is down to {} of that of retain+whole, with {}.",
+                        ratio_text(budgets.values[budget]), cell_text(budgets, budget));
+  }
+  findings.push_back(std::move(text));
+}
+
 }  // namespace
 
 void add_map(Document& document, const Study& study, Findings& findings) {
@@ -165,17 +211,10 @@ void add_map(Document& document, const Study& study, Findings& findings) {
   if (without > 0) text += ", " + counted(without, "cell", "cells") + " without plans";
   document.text(text + ".");
   draw(document, study, grid, places);
+  if (std::string written = all_written_text(study); !written.empty()) document.text(std::move(written));
   add_table(document, places);
-  chart::HeatMap times = heat_map_of(study, grid, "predicted_s", "joint", "retain+whole");
-  auto best = std::min_element(times.values.begin(), times.values.end(),
-                               [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
-  if (best == times.values.end() || std::isnan(*best)) return;
-  auto at = static_cast<std::size_t>(best - times.values.begin());
-  findings.push_back(
-      fmt::format("The map: of {}, the joint plan gains most over retain+whole with a table {} times as large as the "
-                  "activations of which {} is written: planned ratio {}.",
-                  counted(planned, "planned cell", "planned cells"), times.rows[at / times.columns.size()],
-                  times.columns[at % times.columns.size()], ratio_text(*best)));
+  add_gains(heat_map_of(study, grid, "predicted_s", "joint", "retain+whole"),
+            heat_map_of(study, grid, "smallest_feasible", "region", "retain+whole"), planned, findings);
 }
 
 }  // namespace reprise::report

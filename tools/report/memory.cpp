@@ -117,7 +117,7 @@ void add_workload(Document& document, std::vector<const StepMemory*> all, const 
       file_name("memory " + workload), chart::to_svg(picture),
       "Live bytes over one training step, stacked by category. Forward is the rise, backward the fall; preserved "
       "bytes are what later replays and backward formulas are owed. A picture without a budget is of a method "
-      "that has no plan at the budget of the others.");
+      "that has no plan at the budget of the others, or runs without one.");
   add_table(document, all, categories);
 }
 

@@ -7,6 +7,7 @@
 #include "data/archive.h"
 #include "data/text_file.h"
 #include "tools/report/study_data.h"
+#include "tools/study/tasks.h"
 
 namespace reprise::report {
 namespace {
@@ -132,6 +133,24 @@ std::uint64_t seed_of(const Study& study) {
   return std::strtoull(study.settings.c_str() + (at == 6 ? 6 : at + 7), nullptr, 10);
 }
 
+/// How many tasks of each kind the study has: its first record says so, else the list that lies in its folder.
+std::map<std::string, std::int64_t> tasks_of(const Study& study, const fs::path& folder) {
+  std::map<std::string, std::int64_t> counts;
+  const Json& start = start_of(study);
+  if (start.is_object() && start.contains("tasks") && start["tasks"].is_object()) {
+    for (const auto& [kind, count] : start["tasks"].items()) {
+      if (count.is_number_integer()) counts[kind] = count.get<std::int64_t>();
+    }
+    return counts;
+  }
+  fs::path list = folder / "tasks.json";
+  std::error_code error;
+  if (folder.empty() || !fs::is_regular_file(list, error)) return counts;
+  for (const study::Task& task : study::tasks_from_json(read_text_file(list, "report", kMostBytes), list.string()))
+    ++counts[task.kind];
+  return counts;
+}
+
 /// "row_memory" of "records/row_memory.jsonl.xz".
 fs::path without_ends(const fs::path& file) {
   std::string name = file.filename().string();
@@ -162,6 +181,7 @@ Study read_study(const fs::path& path) {
   if (fs::is_regular_file(settings, error)) study.settings = read_text_file(settings, "report", 1 << 20);
   study.memory = read_extra(folder ? path / "extra" : fs::path(without_ends(file).string() + ".extra"));
   study.resampling = seed_of(study);
+  study.tasks = tasks_of(study, folder ? path : fs::path());
   study.name = study.records.empty() ? without_ends(fs::absolute(file)).filename().string()
                                      : study.records.front().json["study"].get<std::string>();
   if (study.records.empty() && folder) study.name = fs::absolute(path).lexically_normal().filename().string();

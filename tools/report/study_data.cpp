@@ -52,12 +52,14 @@ void add_process(Measured& measured, const study::Record& record) {
   measured.predicted_s = greater(measured.predicted_s, number_in(json, "predicted_s"));
   measured.lower_bound_s = greater(measured.lower_bound_s, number_in(json, "lower_bound_s"));
   measured.predicted_peak = greater(measured.predicted_peak, number_in(json, "predicted_peak_bytes"));
+  measured.at_smallest = measured.at_smallest || json.value("at_smallest_feasible", Json()) == true;
   if (record.status == "infeasible") ++measured.infeasible;
   if (record.status == "failed") ++measured.failed;
   if (!record.ok()) return;
   ++measured.processes;
   measured.measured_peak = greater(measured.measured_peak, number_in(json, "measured_peak_bytes"));
   measured.rss_peak = greater(measured.rss_peak, number_in(json, "rss_peak_bytes"));
+  if (std::string plan = text_in(json, "plan"); !plan.empty()) measured.plans.insert(plan);
   // Of two processes of one block the first counts; what_ran.cpp says that there were two.
   std::int64_t block = json.value("block", std::int64_t{0});
   double wall = median_in(json, "wall_s"), cpu = median_in(json, "cpu_s");
@@ -92,6 +94,7 @@ Ratio ratio_of(const Place& place, const std::string& method, const std::string&
   auto pairs = static_cast<std::int64_t>(ratio.ratios.size());
   auto blocks = [](const Measured& measured) { return static_cast<std::int64_t>(measured.wall.size()); };
   ratio.unpaired = blocks(a->second) + blocks(b->second) - 2 * pairs;
+  ratio.same_plan = a->second.plans.size() == 1 && a->second.plans == b->second.plans;
   return ratio;
 }
 
@@ -112,6 +115,23 @@ std::vector<std::string> methods_of(const std::vector<Place>& places) {
 }
 
 int slot_of(const std::string& method) { return static_cast<int>(rank_of(method)); }
+
+const Json& start_of(const Study& study) {
+  static const Json kNone;
+  auto found = std::find_if(study.records.begin(), study.records.end(),
+                            [](const study::Record& record) { return record.kind == "study"; });
+  return found == study.records.end() ? kNone : found->json;
+}
+
+double smallest_feasible(const Study& study, const std::string& workload, const std::string& granularity,
+                         const std::string& method) {
+  const Json* at = &start_of(study);
+  for (const std::string& key : {std::string("smallest_feasible"), workload, granularity}) {
+    if (!at->is_object() || !at->contains(key)) return Measured::kNone;
+    at = &(*at)[key];
+  }
+  return number_in(*at, method.c_str());
+}
 
 double number_in(const Json& json, const char* key) {
   auto found = json.find(key);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct Study {
   std::string settings;          // study.yaml; empty where there is none
   std::uint64_t resampling = 1;  // seed of all bootstraps: that of the study
   std::vector<study::Record> records;
+  std::map<std::string, std::int64_t> tasks;  // planned, by kind; empty: not known
   std::vector<StepMemory> memory;
 };
 
@@ -43,6 +45,8 @@ struct Measured {
   std::int64_t processes = 0, failed = 0, infeasible = 0;
   double predicted_s = kNone, lower_bound_s = kNone, predicted_peak = kNone;
   double measured_peak = kNone, rss_peak = kNone;  // the highest of all processes
+  std::set<std::string> plans;                     // fingerprints of what their plans choose
+  bool at_smallest = false;                        // it has no plan at the budget of the others
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -64,6 +68,7 @@ struct Ratio {
   std::vector<double> ratios;  // of wall, by block
   double predicted = Measured::kNone;
   std::int64_t unpaired = 0;  // blocks that only one of both has
+  bool same_plan = false;     // both chose the same, so that nothing but chance is between them
 };
 Ratio ratio_of(const Place& place, const std::string& method, const std::string& reference);
 
@@ -72,6 +77,12 @@ std::vector<std::string> in_order(std::vector<std::string> methods);
 std::vector<std::string> methods_of(const std::vector<Place>& places);
 /// Colour and shape, the same in all pictures.
 int slot_of(const std::string& method);
+
+/// What the study's first record says of itself; null where there is none.
+const Json& start_of(const Study& study);
+/// The smallest budget at which the method has a plan, in bytes; undefined where the study does not say.
+double smallest_feasible(const Study& study, const std::string& workload, const std::string& granularity,
+                         const std::string& method);
 
 /// Fields that a record may lack or have as null.
 double number_in(const Json& json, const char* key);

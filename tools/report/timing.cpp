@@ -20,6 +20,7 @@ struct BySeed {
   std::vector<double> seeds;  // geometric mean of the pairs of each seed
   std::int64_t pairs = 0;
   std::int64_t unpaired = 0, failed = 0, infeasible = 0;
+  bool at_smallest = false;
   double predicted = Measured::kNone;
 };
 
@@ -31,6 +32,7 @@ BySeed by_seed(const std::vector<Place>& places, const std::string& method) {
     if (auto found = place.methods.find(method); found != place.methods.end()) {
       all.failed += found->second.failed;
       all.infeasible += found->second.infeasible;
+      all.at_smallest = all.at_smallest || found->second.at_smallest;
     }
     if (ratio.wall.n == 0) continue;
     all.seeds.push_back(ratio.wall.geometric_mean);
@@ -76,7 +78,8 @@ void add_summary(Document& document, const std::vector<Place>& places, const std
   for (const std::string& method : methods) {
     BySeed all = by_seed(places, method);
     study::RatioSummary seeds = study::summarise(all.seeds, places.front().resampling);
-    table.rows.push_back({method, count_text(seeds.n), count_text(all.pairs), count_text(all.unpaired),
+    std::string name = method + (all.at_smallest ? " (at its smallest budget)" : "");
+    table.rows.push_back({name, count_text(seeds.n), count_text(all.pairs), count_text(all.unpaired),
                           count_text(all.failed), count_text(all.infeasible), ratio_text(seeds.geometric_mean),
                           interval_text(seeds.range), interval_text(seeds.bootstrap), interval_text(seeds.log_t),
                           ratio_text(all.predicted)});

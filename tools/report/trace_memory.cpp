@@ -19,10 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The plan of the method at the budget that all methods are compared at; empty where there is none.
+constexpr const char* kCompared = ".both.segment.";  // in names of plans at the budget that all methods are compared at
+
+/// The plan of the method at that budget, or its one plan of an application; empty where there is none.
 fs::path plan_of(const fs::path& study, const std::string& workload, const std::string& method) {
   std::error_code error;
-  for (const char* place : {".both.segment.", "."}) {
+  for (const char* place : {kCompared, "."}) {
     fs::path file = study / "plans" / (workload + place + method + ".json");
     if (fs::is_regular_file(file, error)) return file;
   }
@@ -49,7 +51,9 @@ std::optional<Json> memory_of(const fs::path& study, const std::string& workload
     constexpr std::int64_t kMostBytes = 1 << 30;
     options.plan =
         std::make_shared<const Plan>(plan_from_json(read_text_file(plan, "report", kMostBytes), plan.string()));
-    budget = options.plan->budget;
+    // An application runs its fixed methods without a budget; that of their plan is what they need.
+    bool compared = plan.filename().string().find(kCompared) != std::string::npos;
+    budget = compared || is_planned(method) ? options.plan->budget : 0;
   }
   StepRecorder recorder;
   StepTimeline timeline;

@@ -112,6 +112,26 @@ void add_counts(Document& document, const Study& study) {
   document.table(std::move(table));
 }
 
+/// A study that has not come to its end is told of first: what follows is of a part of it.
+void add_unfinished(Document& document, const Study& study, Findings& findings) {
+  if (study.tasks.empty()) return;
+  std::map<std::string, std::set<std::string>> done;  // by kind; a task that was tried again counts once
+  for (const study::Record& record : study.records) done[record.kind].insert(record.id.substr(0, record.id.find('#')));
+  std::int64_t all = 0, have = 0;
+  std::string kinds;
+  for (const auto& [kind, count] : study.tasks) {
+    auto here = static_cast<std::int64_t>(done[kind].size());
+    all += count;
+    have += here;
+    kinds += fmt::format("{}{} {} of {}", kinds.empty() ? "" : ", ", kind, count_text(here), count_text(count));
+  }
+  if (have >= all) return;
+  std::string text = fmt::format("The study is UNFINISHED: {} of its {} have a record ({}).", count_text(have),
+                                 counted(all, "task", "tasks"), kinds);
+  findings.push_back(text + " What follows is what there is so far.");
+  document.text(text);
+}
+
 void add_failures(Document& document, const Study& study, Findings& findings) {
   Table table{"Failures, every one", {{"id", false}, {"where", false}, {"block"}, {"line"}, {"error", false}}, {}, {}};
   for (const study::Record& record : study.records) {
@@ -170,6 +190,23 @@ void add_budgets(Document& document, const Json& about) {
   if (!table.rows.empty()) document.table(std::move(table));
 }
 
+/// Where the rule of the budgets gives something that a reader would not expect.
+void add_budget_remarks(Document& document, const Study& study) {
+  const Json all = start_of(study).value("budgets", Json::object());
+  std::vector<std::string> remarks;
+  for (const auto& [workload, budgets] : all.items()) {
+    double both = number_in(budgets, "both"), tight = number_in(budgets, "tight"),
+           region = smallest_feasible(study, workload, "segment", "region"),
+           whole = smallest_feasible(study, workload, "segment", "retain+whole");
+    if (!(tight >= both)) continue;
+    remarks.push_back(fmt::format(
+        "{}: the smallest budget of region, {}, is above that of retain+whole, {}, so the midpoint of the two, tight, "
+        "is not below both, and region has no plan at either.",
+        workload, bytes_text(region), bytes_text(whole)));
+  }
+  document.list(std::move(remarks));
+}
+
 void add_smallest(Document& document, const Json& about) {
   std::vector<std::string> methods;
   const Json all = about.value("smallest_feasible", Json::object());
@@ -212,6 +249,7 @@ void add_what_ran(Document& document, const Study& study, Findings& findings) {
   }
   add_facts(document, study);
   add_counts(document, study);
+  add_unfinished(document, study, findings);
   add_failures(document, study, findings);
   add_infeasible(document, study);
   add_repeated(document, study, findings);
@@ -219,6 +257,7 @@ void add_what_ran(Document& document, const Study& study, Findings& findings) {
     if (record.kind != "study") continue;
     add_fingerprints(document, record.json);
     add_budgets(document, record.json);
+    add_budget_remarks(document, study);
     add_smallest(document, record.json);
   }
   if (!study.settings.empty()) document.blocks.push_back(Listing{"The study as resolved, study.yaml", study.settings});

@@ -34,13 +34,17 @@ std::string reference_of(const Place& place) {
 
 std::vector<std::string> names_in(const Place& place) { return methods_of({place}); }
 
+/// Equal plans are told of: what is measured between them is the noise of the measurement.
+std::string predicted_text(const Ratio& ratio) {
+  return ratio_text(ratio.predicted) + (ratio.same_plan ? ", same plan" : "");
+}
+
 void add_ratio_row(Table& table, const Place& place, const std::string& method, const std::string& reference) {
   Ratio ratio = ratio_of(place, method, reference);
   table.rows.push_back({place.budget, bytes_text(place.budget_bytes), method, reference, count_text(ratio.wall.n),
                         count_text(ratio.unpaired), ratio_text(ratio.wall.geometric_mean),
                         interval_text(ratio.wall.bootstrap), interval_text(ratio.wall.log_t),
-                        interval_text(ratio.wall.range), ratio_text(ratio.cpu.geometric_mean),
-                        ratio_text(ratio.predicted)});
+                        interval_text(ratio.wall.range), ratio_text(ratio.cpu.geometric_mean), predicted_text(ratio)});
 }
 
 void add_ratios(Document& document, const std::vector<Place>& places) {
@@ -117,10 +121,6 @@ void add_times(Document& document, const std::vector<Place>& places) {
     }
   }
   document.table(std::move(table));
-}
-
-bool is_at(const Target& target, const Place& place) {
-  return target.workload == place.workload && target.budget == place.budget && target.granularity == place.granularity;
 }
 
 /// Ratios to one reference over all budgets where it was measured; nothing where it never was.
@@ -226,25 +226,94 @@ void draw_times(Document& document, const std::vector<Place>& places, const std:
                   "join what the planner predicted for the same budgets.");
 }
 
-void add_target_findings(const std::vector<Place>& places, const std::vector<Target>& targets, Findings& findings) {
-  for (const Target& target : targets) {
-    for (const Place& place : places) {
-      if (!is_at(target, place)) continue;
-      Ratio ratio = ratio_of(place, target.method, target.reference);
-      std::string text =
-          fmt::format("{}, budget {}: {} : {}", place.workload, budget_text(place), target.method, target.reference);
-      if (ratio.wall.n == 0) {
-        findings.push_back(text + fmt::format(" has no pair of processes (target: at most {:.2f}).", target.at_most));
-        continue;
+/// One comparison at one budget, at each granularity; nothing where it was measured at none.
+std::optional<std::vector<std::string>> row_beside(const std::vector<Place>& places,
+                                                   const std::vector<std::string>& granularities,
+                                                   const std::string& budget, const std::string& method,
+                                                   const std::string& reference) {
+  std::vector<std::string> row{budget, method, reference};
+  bool any = false;
+  for (const std::string& granularity : granularities) {
+    auto at = std::find_if(places.begin(), places.end(), [&](const Place& place) {
+      return place.budget == budget && place.granularity == granularity;
+    });
+    Ratio ratio = at == places.end() ? Ratio() : ratio_of(*at, method, reference);
+    bool paired = ratio.wall.n > 0;
+    any = any || paired;
+    row.push_back(paired ? fmt::format("{} ({})", ratio_text(ratio.wall), ratio.wall.n) : "none");
+    row.push_back(paired ? predicted_text(ratio) : "");
+  }
+  if (!any) return std::nullopt;
+  return row;
+}
+
+/// Ratios of one workload at each granularity, side by side; nothing for a workload with one.
+void add_beside(Document& document, const std::vector<Place>& places, const std::vector<std::string>& granularities) {
+  if (granularities.size() < 2) return;
+  Table table{
+      "The same ratios of step time at each granularity: geometric mean and 97.5 % bootstrap interval (pairs); "
+      "what the planner predicted",
+      {{"budget", false}, {"method", false}, {"over", false}},
+      {},
+      {}};
+  for (const std::string& granularity : granularities) {
+    table.columns.push_back({granularity});
+    table.columns.push_back({"predicted at " + granularity});
+  }
+  std::vector<std::string> budgets;
+  for (const Place& place : places) {
+    bool known = is_rung(place) || std::find(budgets.begin(), budgets.end(), place.budget) != budgets.end();
+    if (!known) budgets.push_back(place.budget);
+  }
+  const std::string whole = "retain+whole", region = "region";
+  for (const std::string& budget : budgets) {
+    for (const std::string& reference : {whole, region}) {
+      for (const std::string& method : methods_of(places)) {
+        if (method == reference || (reference == region && method == whole))
+          continue;  // that pair stands there already
+        if (auto row = row_beside(places, granularities, budget, method, reference)) table.rows.push_back(*row);
       }
-      double mean = ratio.wall.geometric_mean;
-      text += fmt::format(" = {} over {} ({}). Target at most {:.2f}: ", ratio_text(ratio.wall),
-                          counted(ratio.wall.n, "pair", "pairs"), more_or_less(mean), target.at_most);
-      text += mean <= target.at_most ? "met." : fmt::format("MISSED by {:.4f}.", mean - target.at_most);
-      findings.push_back(text + fmt::format(" The planner predicted {}; the paper measured {} on an H100.",
-                                            ratio_text(ratio.predicted), target.paper));
     }
   }
+  if (!table.rows.empty()) document.table(std::move(table));
+}
+
+void add_granularity(Document& document, const std::vector<Place>& places, const std::string& what,
+                     const std::vector<Target>& targets) {
+  document.heading(4, what);
+  std::vector<Place> ladder, budgets;
+  std::copy_if(places.begin(), places.end(), std::back_inserter(ladder), is_rung);
+  std::remove_copy_if(places.begin(), places.end(), std::back_inserter(budgets), is_rung);
+  draw_ratios(document, budgets, what, targets);
+  draw_ratios(document, ladder, what + ", ladder of budgets", targets);
+  add_ratios(document, places);
+  draw_times(document, places, what);
+  add_times(document, places);
+}
+
+/// Workloads in the order of the study's file, as its first record has them, then others as they come.
+std::vector<std::string> workloads_in_order(const Study& study, const std::vector<Place>& places) {
+  std::vector<std::string> names, found;
+  const Json& start = start_of(study);
+  if (start.is_object() && start.contains("fingerprints") && start["fingerprints"].is_object()) {
+    for (const auto& [name, prints] : start["fingerprints"].items()) names.push_back(name);
+  }
+  for (const Place& place : places) names.push_back(place.workload);
+  for (const std::string& name : names) {
+    bool here = std::any_of(places.begin(), places.end(), [&](const Place& place) { return place.workload == name; });
+    if (here && std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+  }
+  return found;
+}
+
+/// Segment first, since the targets and the paper's figures are of it.
+std::vector<std::string> granularities_of(const std::vector<Place>& places) {
+  std::vector<std::string> names;
+  for (const Place& place : places) {
+    if (std::find(names.begin(), names.end(), place.granularity) == names.end()) names.push_back(place.granularity);
+  }
+  std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name == "segment"; });
+  return names;
 }
 
 }  // namespace
@@ -254,28 +323,22 @@ void add_workloads(Document& document, const Study& study, Findings& findings) {
   if (places.empty()) return;
   document.heading(2, "Workloads");
   std::vector<Target> targets = targets_of(study.settings);
-  add_target_findings(places, targets, findings);
-  std::vector<std::pair<std::string, std::string>> done;
-  for (const Place& first : places) {
-    std::pair<std::string, std::string> here(first.workload, first.granularity);
-    if (std::find(done.begin(), done.end(), here) != done.end()) continue;
-    done.push_back(here);
-    std::vector<Place> same;
-    std::copy_if(places.begin(), places.end(), std::back_inserter(same), [&](const Place& place) {
-      return place.workload == first.workload && place.granularity == first.granularity;
-    });
-    std::sort(same.begin(), same.end(), [](const Place& a, const Place& b) { return a.budget_bytes > b.budget_bytes; });
-    std::string what = first.workload + ", granularity " + first.granularity;
-    document.heading(3, what);
-    std::vector<Place> ladder;
-    std::copy_if(same.begin(), same.end(), std::back_inserter(ladder), is_rung);
-    std::vector<Place> budgets;
-    std::remove_copy_if(same.begin(), same.end(), std::back_inserter(budgets), is_rung);
-    draw_ratios(document, budgets, what, targets);
-    draw_ratios(document, ladder, what + ", ladder of budgets", targets);
-    add_ratios(document, same);
-    draw_times(document, same, what);
-    add_times(document, same);
+  for (std::string& finding : target_findings(study, places, targets)) findings.push_back(std::move(finding));
+  for (const std::string& workload : workloads_in_order(study, places)) {
+    std::vector<Place> all;
+    std::copy_if(places.begin(), places.end(), std::back_inserter(all),
+                 [&](const Place& place) { return place.workload == workload; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Place& a, const Place& b) { return a.budget_bytes > b.budget_bytes; });
+    std::vector<std::string> granularities = granularities_of(all);
+    document.heading(3, workload);
+    add_beside(document, all, granularities);
+    for (const std::string& granularity : granularities) {
+      std::vector<Place> same;
+      std::copy_if(all.begin(), all.end(), std::back_inserter(same),
+                   [&](const Place& place) { return place.granularity == granularity; });
+      add_granularity(document, same, workload + ", granularity " + granularity, targets);
+    }
   }
 }
 

@@ -136,6 +136,9 @@ class Runner {
     Json record = begin_record(study_, "study", "study", 0, 0);
     record["fingerprint"] = fingerprint(yaml_);
     for (auto& [key, value] : planned.about.items()) record[key] = value;
+    std::map<std::string, std::int64_t> counts;  // so that the records alone tell whether the study is at its end
+    for (const Task& task : planned.tasks) ++counts[task.kind];
+    record["tasks"] = counts;
     end_record(record, "ok", "", 0);
     records_.append(std::move(record));
     tasks_ = std::move(planned.tasks);

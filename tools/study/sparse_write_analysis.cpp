@@ -210,7 +210,7 @@ class SparseWriteAnalysis {
       }
       if (said.empty()) {
         json["met"] = false;
-        said = "not measured: one of the two has no plan there";
+        said = "not measured: no block has both, see their records";
       }
       text_ += fmt::format("target: {}, budget {}, joint : {} at most {:.2f}: {}\n", workload, target.budget,
                            target.under, at_most, said);

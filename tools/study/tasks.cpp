@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/philox.h"
+#include "data/shuffle.h"
 
 namespace reprise::study {
 namespace {
@@ -51,11 +52,7 @@ std::vector<Task> tasks_from_json(const std::string& text, const std::string& or
 
 std::vector<std::size_t> random_order(std::size_t count, std::uint64_t seed, std::uint64_t id) {
   std::vector<std::size_t> order(count);
-  for (std::size_t i = 0; i < count; ++i) order[i] = i;
-  for (std::size_t i = count; i > 1; --i) {
-    std::uint64_t word = philox_word(seed, id, count - i);
-    std::swap(order[i - 1], order[static_cast<std::size_t>(word * i >> 32)]);
-  }
+  fill_random_order(seed, id, std::span<std::size_t>(order));
   return order;
 }
 

@@ -13,7 +13,7 @@ std::string tasks_to_json(const std::vector<Task>& tasks);
 /// Errors (user): not written by tasks_to_json; names `origin`.
 std::vector<Task> tasks_from_json(const std::string& text, const std::string& origin);
 
-/// A seeded random order of 0 .. count-1 (Fisher and Yates), from the Philox stream (seed, id).
+/// A seeded random order of 0 .. count-1, from the Philox stream (seed, id).
 std::vector<std::size_t> random_order(std::size_t count, std::uint64_t seed, std::uint64_t id);
 
 /// Cells that are measured in blocks, mixed: block i of n of a cell stands at a random place of the i-th n-th part of

@@ -103,6 +103,8 @@ Verb bench_verb() {
             .range(1, 1 << 20);
         app.add_option("--peer", options->bench.peer.python, "a Python with torch: measure the peer too, taking turns")
             .option_text("PYTHON");
+        app.add_flag("--compiled", options->bench.compiled,
+                     "step: measure the peer's compiled step too, a minute more in each round");
         app.add_option("--peers", options->peers, "folder of the peer's scripts ($REPRISE_SHARED/peers)")
             .option_text("DIR");
         app.add_option("--json", options->json,

@@ -1,5 +1,6 @@
 // `reprise compare`: what differs between the configurations of runs, and their figures side by side.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -22,9 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCompareHelp =
-    R"(Prints, for the runs in the folders given, a column each: the keys of their configurations that differ, what each run
-came to (from summary.json), and the metrics at steps that they all have. A run that has not ended yet shows "-" where the
-end is spoken of. Runs of equal parameters are named: their training was the same, bit for bit.
+    R"(Prints, for the runs in the folders given, a column each: the keys of their configurations that differ, what each
+run came to (from summary.json), and loss, accuracy and whatever else they measured, at steps that they have in common.
+A run that has not ended yet shows "-" where the end is spoken of. Runs of equal parameters are named: their training was
+the same, bit for bit.
 
 Examples:
   reprise compare runs/retain runs/region
@@ -128,15 +130,20 @@ Rows results(const std::vector<Run>& runs) {
   return rows;
 }
 
-/// Up to `most` steps that all runs have a line of, evenly spread, the last one among them. With a key: of those at
-/// which some run has a value of it, since not every line speaks of everything.
-std::vector<std::int64_t> common_steps(const std::vector<Run>& runs, int most, const char* key = nullptr) {
+const Json* number_at(const Run& run, std::int64_t step, const std::string& key) {
+  auto line = run.metrics.find(step);
+  if (line == run.metrics.end() || !line->second.contains(key) || !line->second[key].is_number()) return nullptr;
+  return &line->second[key];
+}
+
+/// Up to `most` steps at which each of the runs has a number under `key`, evenly spread, the last one among them.
+std::vector<std::int64_t> common_steps(const std::vector<const Run*>& runs, const std::string& key, int most) {
   std::vector<std::int64_t> steps, chosen;
-  for (const auto& [step, line] : runs.front().metrics) {
-    auto has = [&, step = step](const Run& run) { return run.metrics.contains(step); };
-    auto speaks = [&, step = step](const Run& run) { return !key || run.metrics.at(step).contains(key); };
-    if (std::all_of(runs.begin(), runs.end(), has) && std::any_of(runs.begin(), runs.end(), speaks))
-      steps.push_back(step);
+  if (runs.empty()) return chosen;
+  for (const auto& [step, line] : runs.front()->metrics) {
+    bool all = std::all_of(runs.begin(), runs.end(),
+                           [&, step = step](const Run* run) { return number_at(*run, step, key) != nullptr; });
+    if (all) steps.push_back(step);
   }
   auto count = static_cast<int>(steps.size());
   for (int i = 1; i <= std::min(most, count); ++i) {
@@ -145,20 +152,43 @@ std::vector<std::int64_t> common_steps(const std::vector<Run>& runs, int most, c
   return chosen;
 }
 
-Rows metric_rows(const std::vector<Run>& runs, const char* key, int most) {
+/// Those that anywhere have a number under `key`.
+std::vector<const Run*> runs_with(const std::vector<Run>& runs, const std::string& key) {
+  std::vector<const Run*> some;
+  for (const Run& run : runs) {
+    bool has = std::any_of(run.metrics.begin(), run.metrics.end(),
+                           [&](const auto& line) { return number_at(run, line.first, key) != nullptr; });
+    if (has) some.push_back(&run);
+  }
+  return some;
+}
+
+/// What tells how well the runs learn, in the order in which they measured it: loss, accuracy, knn, ...
+std::vector<std::string> learning_metrics(const std::vector<Run>& runs) {
+  constexpr std::array kOthers = {"step", "epoch", "lr", "peak_bytes", "images_per_second", "examples_per_second"};
+  std::vector<std::string> keys;
+  for (const Run& run : runs) {
+    for (const auto& [step, line] : run.metrics) {
+      for (const auto& [key, value] : line.items()) {
+        bool other = std::find(kOthers.begin(), kOthers.end(), key) != kOthers.end();
+        if (!other && value.is_number() && std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      }
+    }
+  }
+  return keys;
+}
+
+Rows metric_rows(const std::vector<Run>& runs, const std::string& key, int most) {
   Rows rows;
-  bool any = false;
-  for (std::int64_t step : common_steps(runs, most, key)) {
+  for (std::int64_t step : common_steps(runs_with(runs, key), key, most)) {
     std::vector<std::string> row{fmt::format("  step {}", step)};
     for (const Run& run : runs) {
-      const Json& line = run.metrics.at(step);
-      bool has = line.contains(key) && line[key].is_number();
-      any = any || has;
-      row.push_back(has ? fmt::format("{:.5g}", line[key].get<double>()) : "-");
+      const Json* number = number_at(run, step, key);
+      row.push_back(number ? fmt::format("{:.5g}", number->get<double>()) : "-");
     }
     rows.push_back(row);
   }
-  return any ? rows : Rows{};
+  return rows;
 }
 
 /// Groups of runs that ended with the same parameters.
@@ -189,11 +219,14 @@ void print_part(const std::vector<Run>& runs, const std::string& title, const Ro
 }
 
 Json as_json(const std::vector<Run>& runs, int rows) {
-  Json all = {{"runs", Json::array()}, {"differing_keys", Json::array()}, {"steps", common_steps(runs, rows)}};
+  std::vector<const Run*> every;
+  for (const Run& run : runs) every.push_back(&run);
+  std::vector<std::int64_t> steps = common_steps(every, "step", rows);
+  Json all = {{"runs", Json::array()}, {"differing_keys", Json::array()}, {"steps", steps}};
   for (const auto& row : differences(runs)) all["differing_keys"].push_back(row[0]);
   for (const Run& run : runs) {
     Json metrics = Json::array();
-    for (std::int64_t step : common_steps(runs, rows)) metrics.push_back(run.metrics.at(step));
+    for (std::int64_t step : steps) metrics.push_back(run.metrics.at(step));
     all["runs"].push_back(
         {{"name", run.name}, {"config", run.settings}, {"summary", run.summary}, {"metrics", metrics}});
   }
@@ -211,8 +244,9 @@ int compare(const CompareOptions& options) {
   }
   print_part(runs, "configuration", differences(runs), "configuration: the same");
   print_part(runs, "result", results(runs), nullptr);
-  for (const char* key : {"loss", "accuracy", "knn"})
+  for (const std::string& key : learning_metrics(runs)) {
     print_part(runs, key, metric_rows(runs, key, options.rows), nullptr);
+  }
   for (const std::string& text : equal_runs(runs)) std::printf("%s\n", text.c_str());
   return 0;
 }

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPlotHelp =
     R"(Draws what the run in the folder RUN wrote to its metrics.jsonl, as one SVG picture that any browser shows: loss,
-accuracy (of models that predict labels), nearest-neighbour accuracy (where eval.knn_every measures it), learning rate,
-peak memory, with the budget where there was one, and images per second, against the step. It works while the run is
-going on. Several runs are drawn in one picture, a colour each.
+accuracy (of models that predict labels), nearest-neighbour accuracy (with eval.knn_every), learning rate, peak memory,
+with the budget where there was one, and images per second, against the step. It works while the run is going on.
+Several runs are drawn in one picture, a colour each.
 
 The picture is RUN/plot.svg unless -o says otherwise; `-o -` writes it to the standard output. The same metrics give the
 same bytes.

@@ -63,6 +63,17 @@ std::vector<double> gradient(const Assignment& assignment, std::int64_t* peak, i
   return real.weight->grad.to_doubles();
 }
 
+/// A dry chain, and a profile in which each node takes as long as any other.
+struct PricedChain {
+  explicit PricedChain(int segments) : chain(true, segments), walker(*chain.tape, [this] { return chain.forward(); }) {
+    walker.look({}, [this](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
+    profile.step_ns = 1000000;
+  }
+  Chain chain;
+  Walker walker;
+  Profile profile;
+};
+
 TEST(Runs, AChainOf64SegmentsNeedsLessThanHalfOfItsOneLevelFloor) {
   Chain dry(true, 64);
   Walker walker(*dry.tape, [&] { return dry.forward(); });
@@ -78,13 +89,9 @@ TEST(Runs, AChainOf64SegmentsNeedsLessThanHalfOfItsOneLevelFloor) {
 }
 
 TEST(Runs, ABudgetBetweenTheFloorsIsMetByRunsAndOnlyWhereNeeded) {
-  Chain dry(true, 16);
-  Walker walker(*dry.tape, [&] { return dry.forward(); });
-  Profile profile;
-  walker.look({}, [&](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
-  profile.step_ns = 1000000;
-  Planner one(walker, profile, {.keep_values = false, .longest_run = 1, .made_for = {}});
-  Planner two(walker, profile, {.keep_values = false, .made_for = {}});
+  PricedChain dry(16);
+  Planner one(dry.walker, dry.profile, {.keep_values = false, .longest_run = 1, .made_for = {}});
+  Planner two(dry.walker, dry.profile, {.keep_values = false, .made_for = {}});
   std::int64_t budget = (one.least("joint").predicted_peak + two.least("joint").predicted_peak) / 2;
   EXPECT_FALSE(one.plan("joint", budget).plan);
   Planner::Answer answer = two.plan("joint", budget);
@@ -95,17 +102,13 @@ TEST(Runs, ABudgetBetweenTheFloorsIsMetByRunsAndOnlyWhereNeeded) {
 }
 
 TEST(Runs, PlanningNearTheFloorWalksFewSteps) {
-  Chain dry(true, 16);
-  Walker walker(*dry.tape, [&] { return dry.forward(); });
-  Profile profile;
-  walker.look({}, [&](Tape& tape) { profile.forward_ns.assign(tape.data().nodes.size(), 1000); });
-  profile.step_ns = 1000000;
-  Planner planner(walker, profile, {.made_for = {}});
+  PricedChain dry(16);
+  Planner planner(dry.walker, dry.profile, {.made_for = {}});
   std::int64_t floor = planner.least("joint").predicted_peak;
   ASSERT_TRUE(planner.plan("joint", floor).plan);
   ASSERT_FALSE(planner.plan("joint", floor - 1).plan);
   // Some 35 sets of runs are tried for each of four methods; walks for every one of them would take seconds.
-  EXPECT_LE(walker.walked(), 120u);  // 61 when written
+  EXPECT_LE(dry.walker.walked(), 120u);  // 61 when written
 }
 
 TEST(Runs, CutsFollowNeighboursOnly) {
