@@ -48,6 +48,9 @@ constexpr ExampleChange kExampleChanges[] = {
     {"reprise bench", "", " --quick", "at the sizes that figures are taken at, a bench takes minutes"},
     {"reprise study configs/studies/sparse_write_small.yaml", "/tmp/small", "tmp/small",
      "two tests at a time must not share a folder, nor leave one behind"},
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    {"reprise bench step", "--preset resnet18", "--preset small", "the large encoder takes minutes under sanitizers"},
+#endif
     {"source", "", " && complete -p reprise", "a shell is content with an empty script too"},
 };
 
