@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 class NamePython : public ::testing::Test {
  protected:
   /// Exit codes of a python3: of importing the packages, of making an environment, of pip in that environment.
-  void stand_in(int import, int venv, int pip) const {
+  void stand_in(int packages, int venv, int pip) const {
     program("bin/python3",
             "case \"$*\" in\n"
             "  '-c import'*) exit " +
-                std::to_string(import) +
+                std::to_string(packages) +
                 " ;;\n"
                 "  '-m venv '*) echo 'ensurepip is not available' >&2\n"
                 "    mkdir -p \"$3/bin\" && cp " +
