@@ -29,6 +29,7 @@ struct ValueRecord {
   std::uint32_t segment = kNone;  // outermost segment instance it was born in
   ValueId root = kNoValue;        // first value of the chain of views and in-place versions that share bytes
   ValueId next_alias = kNoValue;  // next value of that chain
+  std::int64_t shift = 0;         // of a view: elements from where the value that it views begins
   ReadId read = kNoRead;          // set when its bytes were overwritten while owed
   ReadId replay_read = kNoRead;   // the same on the private memory of a replay
   std::int32_t owed = 0;

@@ -51,7 +51,7 @@ class NodeReplay {
   void execute(NodeRecord& node);
   void describe_for_guard(GuardedCall& call);
   void plan_updates();
-  Tensor private_copy(const TensorView& from);
+  Tensor private_copy(const TensorView& from, const Strides& strides);
   int uses_here(ValueId id) const;
   Mask given() const;
   void allocate();
@@ -133,17 +133,18 @@ void NodeReplay::describe_for_guard(GuardedCall& call) {
   }
 }
 
-/// Keeps the strides, because views of the value were recorded against them.
-Tensor NodeReplay::private_copy(const TensorView& from) {
+/// `strides`: those of the recorded value, because views of it were recorded against them. Where the forward wrote into
+/// a copy of its own they are not those of `from`.
+Tensor NodeReplay::private_copy(const TensorView& from, const Strides& strides) {
   std::int64_t extent = from.size() > 0 ? 1 : 0, before = 0;  // elements before the first, where strides are negative
   for (int i = 0; i < from.shape.size() && extent > 0; ++i) {
-    std::int64_t reach = (from.shape[i] - 1) * from.strides[i];
+    std::int64_t reach = (from.shape[i] - 1) * strides[i];
     extent += std::abs(reach);
     if (reach < 0) before -= reach;
   }
   Tensor copy(
       Storage::create(tape_.memory().allocator(), &preserver_, extent * size_of(from.dtype), Category::activations),
-      from.dtype, from.shape, from.strides, before);
+      from.dtype, from.shape, strides, before);
   copy_strided(from, copy.view());
   return copy;
 }
@@ -156,12 +157,12 @@ void NodeReplay::plan_updates() {
     int i = node().inputs + u;
     if (skips(i)) continue;
     if (operand(i).kind != OperandKind::value) {  // state: a private copy takes the write
-      updated_[u] = private_copy(operands_[i]);
+      updated_[u] = private_copy(operands_[i], operands_[i].strides);
     } else {
       const ValueRecord& old = data_.values[operand(i).value];
       const ValueRecord& fresh = data_.values[node().first_value + result++];
       in_place_[u] = old.replay.defined() && old.replay_read == kNoRead && fresh.root == old.root;
-      updated_[u] = in_place_[u] ? old.replay : private_copy(operands_[i]);
+      updated_[u] = in_place_[u] ? old.replay : private_copy(operands_[i], fresh.tensor.strides());
     }
     operands_[i] = updated_[u].view();
   }
@@ -192,9 +193,12 @@ void NodeReplay::allocate() {
       bool overwritten = (replayed ? base.replay_read : base.read) != kNoRead;
       // A view shares memory with what it views, unless that has been overwritten: then with a private copy of what it
       // was.
-      Tensor bytes = overwritten ? private_copy(operands_[0]) : replayed ? base.replay : base.tensor;
-      std::int64_t shift = value.tensor.offset() - base.tensor.offset();
-      made_[r] = bytes.with_view(value.tensor.shape(), value.tensor.strides(), bytes.offset() + shift);
+      Tensor bytes = base.tensor;
+      if (overwritten)
+        bytes = private_copy(operands_[0], operands_[0].strides);
+      else if (replayed)
+        bytes = base.replay;
+      made_[r] = bytes.with_view(value.tensor.shape(), value.tensor.strides(), bytes.offset() + value.shift);
     } else if (given_ >> r & 1) {
       made_[r] = value.tensor;
     } else {
