@@ -11,20 +11,6 @@
 
 namespace reprise {
 
-namespace {
-
-/// Whether memory was taken and given back as the schedule tells. Guarded runs take none of their own from the meter.
-void check_trail(const Tape& tape, const Trail& expected, const char* phase) {
-  if (!tape.schedule()->exact || tape.trail() == expected) return;
-  fail(ErrorKind::replay,
-       "[schedule] expected {} memory events in a certain order by the end of the {}, got {}{}. The step departs "
-       "from its schedule: a handle lived longer or died sooner than when it was traced.",
-       expected.events, phase, tape.trail().events,
-       tape.trail().events == expected.events ? " in another order or of other sizes" : "");
-}
-
-}  // namespace
-
 BackwardEngine::BackwardEngine(Tape& tape)
     : tape_(tape),
       data_(tape.data()),
@@ -90,8 +76,9 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
            data_.nodes[data_.values[value.id()].node].op->name);
     }
   }
-  if (tape_.on_schedule()) check_trail(tape_, tape_.schedule()->forward, "forward");
+  if (tape_.on_schedule()) meet_forward();
   mark(of);
+  if (tape_.schedule()) require_foreseen();
   if (keep) tape_.leave_schedule();  // what is kept frees nothing; the schedule tells of a backward that does
   state_.keep = keep;
   state_.segment = kNone;
@@ -270,7 +257,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
 }
 
 void BackwardEngine::finish() {
-  if (tape_.on_schedule()) check_trail(tape_, tape_.schedule()->step, "backward");
+  if (tape_.on_schedule()) meet_step();
   state_.active = false;
   state_.roots.clear();
   state_.leaves.clear();

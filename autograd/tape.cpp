@@ -242,6 +242,7 @@ void Tape::follow(const Schedule* schedule) {
   on_schedule_ = true;
   memory_.meter().restart_trail();
   trail_start_ = memory_.meter().snapshot().events;
+  host_saves_start_ = memory_.preserver().host_saves();
 }
 
 // ---- the end of a step

@@ -115,6 +115,8 @@ class Tape {
   /// moved memory that no trace can know of. Nodes recorded now owe what they read, as without a schedule.
   void leave_schedule() { on_schedule_ = false; }
   bool on_schedule() const { return schedule_ && on_schedule_; }
+  /// Writes of host code since follow() that have had owed bytes saved.
+  std::uint64_t host_saves() const { return memory_.preserver().host_saves() - host_saves_start_; }
   /// Memory events since follow().
   Trail trail() const { return {memory_.meter().snapshot().events - trail_start_, memory_.meter().trail_hash()}; }
 
@@ -154,7 +156,7 @@ class Tape {
   bool (*stop_)() = nullptr;
   const Schedule* schedule_ = nullptr;
   bool on_schedule_ = true;
-  std::uint64_t trail_start_ = 0;
+  std::uint64_t trail_start_ = 0, host_saves_start_ = 0;
   int no_grad_depth_ = 0;
   std::function<void(std::uint32_t)> node_hook_;
 };

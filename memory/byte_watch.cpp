@@ -21,7 +21,8 @@ void ByteWatch::note(std::string name, const Tensor& tensor) {
   if (!tensor.defined()) return;
   auto known = [&](const Noted& noted) { return noted.storage == tensor.storage_ref(); };
   if (std::any_of(noted_.begin(), noted_.end(), known)) return;
-  noted_.push_back({std::move(name), tensor.storage_ref(), tensor.storage().clock(), hash_of_storage(tensor.storage())});
+  noted_.push_back(
+      {std::move(name), tensor.storage_ref(), tensor.storage().clock(), hash_of_storage(tensor.storage())});
 }
 
 std::string ByteWatch::difference() const {

@@ -99,6 +99,7 @@ struct Preserver::State {
   Region broken;               // by it, of a single pending read
   std::vector<Block*> wanted;  // by the reads being served
   Totals ever;
+  std::uint64_t host_saves = 0;
 };
 
 }  // namespace reprise

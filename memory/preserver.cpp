@@ -37,6 +37,7 @@ bool Preserver::broken(ReadId read) const {
   return r.copy || !r.pieces.empty();
 }
 Preserver::Totals Preserver::ever() const { return state_->ever; }
+std::uint64_t Preserver::host_saves() const { return state_->host_saves; }
 
 // ---- ledgers
 
@@ -172,6 +173,7 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
     ledger.index.find(region, writer.preserve, s.found);
   }
   if (s.found.empty()) return;
+  if (writer.step == 0) ++s.host_saves;
   PreserveScope scope(PreserveListener::What::preserve, storage);
   // All memory is had before anything changes.
   std::shared_ptr<State::Copy> copy = s.found.whole().empty() ? nullptr : s.make_copy(storage, writer);
