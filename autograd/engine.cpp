@@ -11,6 +11,19 @@
 
 namespace reprise {
 
+namespace {
+
+/// Nothing may be added to a part of a gradient that nobody will complete.
+void require_whole(const Leaf& leaf) {
+  if (!leaf.grad_abandoned || leaf.grad_empty) return;
+  fail(ErrorKind::user,
+       "[backward] expected a gradient of '{}' that is complete or clear, got a part: the backward that made it was "
+       "abandoned. Clear it first.",
+       leaf.name);
+}
+
+}  // namespace
+
 BackwardEngine::BackwardEngine(Tape& tape)
     : tape_(tape),
       data_(tape.data()),
@@ -79,6 +92,7 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
   if (tape_.on_schedule()) meet_forward();
   mark(of);
   if (tape_.schedule()) require_foreseen();
+  for (const BackwardState::LeafUse& use : state_.leaves) require_whole(*use.leaf);
   if (keep) tape_.leave_schedule();  // what is kept frees nothing; the schedule tells of a backward that does
   state_.keep = keep;
   state_.segment = kNone;
@@ -194,10 +208,7 @@ void BackwardEngine::leave_segment() {
 void BackwardEngine::end_replay(std::uint32_t segment) noexcept {
   SegmentInstance& instance = data_.segments[segment];
   if (!instance.replaying) return;
-  for (ValueId v = instance.first_value; v < instance.end_value; ++v) {
-    unbind_replay(data_, preserver_, v);
-    data_.values[v].replay_uses = 0;
-  }
+  unbind_segment(data_, preserver_, instance);
   instance.replaying = false;
   instance.replay_next = 0;
 }
@@ -266,6 +277,7 @@ void BackwardEngine::finish() {
 void Tape::abandon_backward() {
   BackwardState& state = data_.backward;
   if (!state.active) return;
+  for (const BackwardState::LeafUse& use : state.leaves) use.leaf->grad_abandoned |= use.leaf->grad_partial;
   for (ValueRecord& value : data_.values) {
     value.cotangent = Tensor();
     unbind_replay(data_, memory_.preserver(), static_cast<ValueId>(&value - data_.values.data()));

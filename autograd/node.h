@@ -32,6 +32,7 @@ struct ValueRecord {
   std::int64_t shift = 0;         // of a view: elements from where the value that it views begins
   ReadId read = kNoRead;          // set when its bytes were overwritten while owed
   ReadId replay_read = kNoRead;   // the same on the private memory of a replay
+  Clock made = 0;                 // of its storage when it had been made
   std::int32_t owed = 0;
   std::int32_t replay_uses = 0;    // uses still to come in the replay under way
   std::int32_t alias_handles = 0;  // on a root: live handles of the whole chain
@@ -39,6 +40,7 @@ struct ValueRecord {
   bool requires_grad = false;
   bool overwritten = false;  // an in-place write has replaced it
   bool let_go = false;       // owed, and without bytes until its run is restored
+  bool restored = false;     // its run has given it other memory since
 };
 
 enum class OperandKind : std::uint8_t { absent, value, leaf, state };
@@ -49,6 +51,7 @@ struct OperandRecord {
   LeafRef leaf;
   Tensor tensor;          // for leaf and state: the view that was read or written
   ReadId read = kNoRead;  // for leaf and state: what the preserver keeps for it
+  Clock seen = 0;         // for a value: of its storage when it was read
 };
 
 struct NodeRecord {

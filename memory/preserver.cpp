@@ -59,6 +59,7 @@ Preserver::State::Ledger& Preserver::State::ledger_of(Storage& storage) {
 void Preserver::State::give_back(Storage& storage) noexcept {
   std::unique_ptr<Ledger> ledger(&of(storage));
   storage.ledger = nullptr;
+  storage.release_observer();
   if (ledger->listed) std::erase(open_storages, &storage);
   if (spare.size() == kSpareLedgers) return;
   ledger->listed = false;
@@ -95,6 +96,7 @@ ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option
   State& s = *state_;
   State::Ledger& ledger = s.ledger_of(storage);
   s.close(ledger);
+  storage.adopt_observer(this);
   ReadId id;
   if (s.free.empty()) {
     id = static_cast<ReadId>(s.reads.size());

@@ -34,11 +34,16 @@ class NodeReplay {
       announce();
       if (!node.op->view) execute(node);
     } catch (...) {
-      if (node.runs == runs) take_back();  // a kernel that has begun may have written over what is preserved
+      if (node.runs == runs)
+        take_back();
+      else  // a kernel that has begun may have written over what it read, of which there is no other copy
+        spoiled_ = std::find(in_place_.begin(), in_place_.end(), true) != in_place_.end();
       throw;
     }
     bind();
   }
+  /// Whether the node that failed has left other bytes where it found its operands.
+  bool spoiled() const { return spoiled_; }
 
  private:
   const NodeRecord& node() const { return data_.nodes[index_]; }
@@ -73,6 +78,7 @@ class NodeReplay {
   Mask given_ = 0;               // results that are at hand and need not be made
   std::vector<bool> in_place_;   // per update: written where this replay has made the old value
   std::vector<ValueId> owed_;    // values whose bytes are owed on account of this node's writes
+  bool spoiled_ = false;
 };
 
 void NodeReplay::gather() {
@@ -88,6 +94,7 @@ void NodeReplay::gather() {
       const Tensor& tensor = replayed ? value.replay : value.tensor;
       if (!tensor.defined())
         fail(ErrorKind::internal, "[replay] operand {} of node {} ({}) is gone", i, index_, node().op->name);
+      if (!replayed) require_unwritten(data_, index_, from.value, from.seen);
       served_[i] = serving_.add(tensor, replayed ? value.replay_read : value.read);
     } else {
       served_[i] = serving_.add(from.tensor, from.read);
@@ -315,6 +322,23 @@ void count_run_uses(TapeData& data, const SegmentInstance& instance, std::uint32
   for (ValueId v : instance.let_go) ++data.values[v].replay_uses;
 }
 
+/// Runs nodes[next] and those after it. Where one fails half-way through writing in place, what it read is spoiled:
+/// then nothing stays bound, and the replay has to begin anew.
+void run_nodes(Tape& tape, const SegmentInstance& instance, const std::vector<std::uint32_t>& nodes,
+               std::uint32_t& next, bool& begun) {
+  NodeReplay node(tape);
+  try {
+    for (; next < nodes.size(); ++next) node.run(nodes[next]);
+  } catch (...) {
+    if (node.spoiled()) {
+      unbind_segment(tape.data(), tape.memory().preserver(), instance);
+      next = 0;
+      begun = false;
+    }
+    throw;
+  }
+}
+
 /// Restores what one segment of a run has let go of.
 void restore(Tape& tape, std::uint32_t segment) {
   TapeData& data = tape.data();
@@ -324,19 +348,14 @@ void restore(Tape& tape, std::uint32_t segment) {
   require_context_of(tape, segment);
   if (!instance.run_counted) count_run_uses(data, instance, segment);
   instance.run_counted = true;
-  NodeReplay node(tape);
-  for (; instance.run_next < instance.run_needed.size(); ++instance.run_next) {
-    node.run(instance.run_needed[instance.run_next]);
-  }
+  run_nodes(tape, instance, instance.run_needed, instance.run_next, instance.run_counted);
   for (ValueId v : instance.let_go) {
     ValueRecord& value = data.values[v];
     value.let_go = false;
+    value.restored = true;
     value.tensor = value.replay;
   }
-  for (ValueId v = instance.first_value; v < instance.end_value; ++v) {
-    unbind_replay(data, preserver, v);
-    data.values[v].replay_uses = 0;
-  }
+  unbind_segment(data, preserver, instance);
   for (std::uint32_t n : instance.run_needed) {
     bool again = std::binary_search(instance.needed.begin(), instance.needed.end(), n);
     if (!again) drop_replay(data, preserver, data.nodes[n]);
@@ -371,10 +390,7 @@ void TraceReplayer::replay(Tape& tape, std::uint32_t segment) {
     if (replays_.size() < data.segments.size()) replays_.resize(data.segments.size(), 0);
     if (!instance.needed.empty()) ++replays_[segment];
   }
-  NodeReplay node(tape);
-  for (; instance.replay_next < instance.needed.size(); ++instance.replay_next) {
-    node.run(instance.needed[instance.replay_next]);
-  }
+  run_nodes(tape, instance, instance.needed, instance.replay_next, instance.replaying);
 }
 
 }  // namespace reprise
