@@ -14,7 +14,7 @@ constexpr std::size_t kSpareLedgers = 256;
 
 const char* to_string(StateOption option) { return option == StateOption::whole ? "whole" : "region"; }
 
-Preserver::Preserver(Allocator& allocator) : state_(std::make_unique<State>(allocator)) {}
+Preserver::Preserver(Allocator& allocator) : state_(std::make_unique<State>(*this, allocator)) {}
 
 Preserver::~Preserver() {
   for (State::Read& read : state_->reads) {
@@ -41,12 +41,14 @@ std::uint64_t Preserver::host_saves() const { return state_->host_saves; }
 
 // ---- ledgers
 
-Preserver::State::State(Allocator& from) : allocator(&from) { spare.reserve(kSpareLedgers); }
+Preserver::State::State(Preserver& own, Allocator& from) : self(&own), allocator(&from) {
+  spare.reserve(kSpareLedgers);
+}
 
 Preserver::State::Ledger& Preserver::State::ledger_of(Storage& storage) {
   if (!storage.ledger) {
     if (spare.empty()) {
-      storage.ledger = new Ledger(scratch);
+      storage.ledger = new Ledger(scratch, *self);
     } else {
       storage.ledger = spare.back().release();
       spare.pop_back();
@@ -95,6 +97,12 @@ void Preserver::State::unlist(Ledger& ledger, Read& read) noexcept {
 ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option, const ReadLabel& label) {
   State& s = *state_;
   State::Ledger& ledger = s.ledger_of(storage);
+  if (ledger.owner != this) {
+    fail(ErrorKind::user,
+         "[{}] expected bytes that the tapes of one memory owe, got '{}', which one of another memory owes too. Clear "
+         "that tape first, or copy the state.",
+         label.op, storage.name());
+  }
   s.close(ledger);
   storage.adopt_observer(this);
   ReadId id;
@@ -162,6 +170,8 @@ void Preserver::State::find_in_single(Read& read, ReadId id, const Region& regio
 
 void Preserver::before_write(Storage& storage, const Region& region, const Writer& writer) {
   State& s = *state_;
+  if (Preserver* owner = storage.ledger ? s.of(storage).owner : this; owner != this)
+    return owner->before_write(storage, region, writer);  // a storage of this memory, owed by a tape of another
   if (s.unchecked) return;
   State::Ledger& ledger = s.ledger_of(storage);
   s.close(ledger);
@@ -286,6 +296,7 @@ void Preserver::before_host_access(Storage& storage) noexcept {
 }
 
 void Preserver::storage_dies(Storage& storage) noexcept {
+  if (Preserver* owner = State::of(storage).owner; owner != this) return owner->storage_dies(storage);
   std::erase(state_->open_storages, &storage);
   delete static_cast<State::Ledger*>(storage.ledger);
   storage.ledger = nullptr;

@@ -102,6 +102,24 @@ TEST_P(StrangeProgram, AStateThatNobodyObservesIsPreservedAllTheSame) {
   EXPECT_EQ(plain.storage().observer(), nullptr);
 }
 
+TEST_P(StrangeProgram, AStateOfAnotherMemoryIsPreservedAllTheSame) {
+  Memory other;
+  Lab lab(GetParam());
+  Tape& t = *lab.tape;
+  LeafRef x = lab.leaf({2}, {0.3, 0.4});
+  Tensor theirs = make_tensor(other.allocator(), other.observer(), DType::f64, {2}, Category::state);
+  theirs.assign_doubles(std::vector<double>{2, 3});
+  Value y = segment(t, "S", [&] { return mul(t, x, theirs); });
+  theirs.assign_doubles(std::vector<double>{7, 7});
+  Tape second(other);
+  expect_error(ErrorKind::user, {"[mul]", "another memory"}, [&] { mul(second, x, theirs); });
+  t.backward(y);
+  EXPECT_EQ(Lab::gradient(x), (std::vector<double>{2, 3}));
+  EXPECT_EQ(theirs.to_doubles(), (std::vector<double>{7, 7}));
+  t.clear();
+  mul(second, x, theirs);
+}
+
 struct Broken : std::exception {};
 
 bool break_replay = false;
