@@ -22,6 +22,14 @@ void require_whole(const Leaf& leaf) {
        leaf.name);
 }
 
+/// A leaf may have been given other data since it was read; its gradient is that of what was read.
+void require_fitting(const OperandRecord& operand) {
+  const Tensor& sum = operand.leaf->grad;
+  if (!sum.defined() || sum.size() == operand.tensor.size()) return;
+  fail(ErrorKind::user, "[backward] expected a gradient of '{}' of shape {}, as it was read, got one of shape {}",
+       operand.leaf->name, to_string(operand.tensor.shape()), to_string(sum.shape()));
+}
+
 }  // namespace
 
 BackwardEngine::BackwardEngine(Tape& tape)
@@ -39,14 +47,18 @@ void BackwardEngine::run(std::span<const Value> of, bool keep) {
          "[backward] expected no open segment, got '{}'. Call backward after the segment has returned.",
          data_.segments[data_.open_segment].name);
   }
+  if (state_.running)
+    fail(ErrorKind::user, "[backward] expected no backward of this tape at work, got one called by a hook of another");
   if (state_.active)
     require_same(of, keep);
   else
     start(of, keep);
+  state_.running = true;
   struct OnExit {  // whatever leaves this function, every state is at its newest bytes
     Tape& tape;
     bool whole = false;
     ~OnExit() {
+      tape.data().backward.running = false;
       tape.memory().preserver().close_all();
       if (!whole) tape.leave_schedule();  // a node that failed took memory and gave it back, and will again
     }
@@ -128,6 +140,7 @@ void BackwardEngine::mark(std::span<const Value> of) {
       }
       auto at = std::find_if(state_.leaves.begin(), state_.leaves.end(),
                              [&](const BackwardState::LeafUse& use) { return use.leaf == operand.leaf; });
+      require_fitting(operand);
       if (at == state_.leaves.end())
         state_.leaves.push_back({operand.leaf, n, 0, false});
       else
@@ -276,6 +289,9 @@ void BackwardEngine::finish() {
 
 void Tape::abandon_backward() {
   BackwardState& state = data_.backward;
+  if (state.running)
+    fail(ErrorKind::user,
+         "[backward] expected to be left alone by its hooks, got one that abandons it or clears its tape");
   if (!state.active) return;
   for (const BackwardState::LeafUse& use : state.leaves) use.leaf->grad_abandoned |= use.leaf->grad_partial;
   for (ValueRecord& value : data_.values) {

@@ -118,6 +118,7 @@ struct SegmentInstance {
 /// Where a backward stands, so that after a failure the same call goes on with the next node.
 struct BackwardState {
   bool active = false;
+  bool running = false;  // the engine is at work: what calls the tape now is a hook
   bool keep = false;
   std::vector<ValueId> roots;
   std::vector<std::uint8_t> reached;  // per node

@@ -303,8 +303,8 @@ void NodeBackward::stage() {
     if (leaf.grad.defined()) continue;
     leaf.grad_empty = true;
     if (holders(target.tensor) == 1 && target.tensor.storage().category() == Category::gradients) continue;
-    leaf.grad =
-        make_tensor(allocator, tape_.memory().observer(), leaf.data.dtype(), leaf.data.shape(), Category::gradients);
+    leaf.grad = make_tensor(allocator, tape_.memory().observer(), operand.tensor.dtype(), operand.tensor.shape(),
+                            Category::gradients);
     target.made = true;
   }
 }

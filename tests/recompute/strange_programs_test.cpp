@@ -2,6 +2,8 @@
 // with a reason.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "autograd/hook.h"
 #include "ops/arithmetic.h"
 #include "ops/matmul.h"
@@ -165,6 +167,58 @@ TEST_P(StrangeProgram, AnInPlaceKernelThatFailsHalfWayInAReplayIsReplayedFromThe
     return Lab::gradient(x);
   };
   EXPECT_EQ(run(true), run(false));
+}
+
+/// A clear tape has no segment open, whatever its body goes on with.
+TEST_P(StrangeProgram, ASegmentWhoseBodyClearsTheTapeIsOver) {
+  Lab lab(GetParam());
+  Tape& t = *lab.tape;
+  LeafRef x = lab.leaf({2}, {0.3, 0.4});
+  Value lost;
+  auto body = [&] {
+    lost = sin(t, x);
+    t.clear();
+    return lost;
+  };
+  EXPECT_THROW(segment(t, "S", body), Error);
+  Value y = segment(t, "S", [&] { return mul(t, x, 2.0); });
+  t.backward(y);
+  EXPECT_EQ(Lab::gradient(x), (std::vector<double>{2, 2}));
+}
+
+TEST_P(StrangeProgram, HooksMayNotTakeTheirBackwardAway) {
+  for (int way = 0; way < 3; ++way) {
+    Lab lab(GetParam());
+    Tape& t = *lab.tape;
+    LeafRef x = lab.leaf({2}, {0.3, 0.4}), w = lab.leaf({2}, {2, 3});
+    Value y;
+    bool meddles = true;
+    w->hooks.emplace_back([&](Leaf&) {
+      if (!meddles) return;
+      if (way == 0) t.backward(y);
+      if (way == 1) t.abandon_backward();
+      if (way == 2) t.clear();
+    });
+    y = segment(t, "S", [&] { return mul(t, sin(t, x), w); });
+    expect_error(ErrorKind::user, {"[backward]"}, [&] { t.backward(y); });
+    meddles = false;
+    t.backward(y);
+    EXPECT_NEAR(Lab::gradient(w)[0], std::sin(0.3), 1e-15) << way;
+    EXPECT_NEAR(Lab::gradient(w)[1], std::sin(0.4), 1e-15) << way;
+  }
+}
+
+TEST_P(StrangeProgram, AParameterThatHasGrownSinceItWasReadIsNotGivenAGradientOfItsOldSize) {
+  Lab lab(GetParam());
+  Tape& t = *lab.tape;
+  LeafRef x = lab.leaf({2}, {0.3, 0.4}, "x");
+  Value y = segment(t, "S", [&] { return mul(t, x, 2.0); });
+  x->data = lab.state({3}, {1, 2, 3});
+  x->grad = make_tensor(lab.memory.allocator(), lab.memory.observer(), DType::f64, {3}, Category::gradients);
+  expect_error(ErrorKind::user, {"[backward]", "'x'", "[2]", "[3]"}, [&] { t.backward(y); });
+  x->grad = Tensor();
+  t.backward(y);
+  EXPECT_EQ(x->grad.to_doubles(), (std::vector<double>{2, 2}));
 }
 
 TEST_P(StrangeProgram, NothingIsAddedToAPartOfAGradientThatWasAbandoned) {
