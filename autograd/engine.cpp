@@ -105,6 +105,7 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
   mark(of);
   if (tape_.schedule()) require_foreseen();
   for (const BackwardState::LeafUse& use : state_.leaves) require_whole(*use.leaf);
+  cut_run(data_);
   if (keep) tape_.leave_schedule();  // what is kept frees nothing; the schedule tells of a backward that does
   state_.keep = keep;
   state_.segment = kNone;

@@ -16,14 +16,6 @@ using testing::Lab;
 
 const std::vector<double> kSix{0.3, -0.2, 0.7, 0.1, -0.6, 0.5};
 
-/// All segments in two-level runs of two.
-class PairsPolicy final : public SegmentPolicy {
- public:
-  SegmentOption choose(const char*, std::uint32_t instance) override {
-    return {ValueOption::replay, StateOption::region, instance / 2 + 1, instance % 2 == 1};
-  }
-};
-
 class ReplayLayout : public ::testing::TestWithParam<Method> {};
 INSTANTIATE_TEST_SUITE_P(Methods, ReplayLayout, ::testing::Values(Method::whole, Method::region),
                          [](const auto& info) { return to_string(info.param); });
@@ -48,39 +40,6 @@ std::vector<double> gradient_past_a_parted_view(Method method) {
 
 TEST_P(ReplayLayout, AValueThatWasPartedFromItsViewIsLaidOutAsInTheForward) {
   EXPECT_EQ(gradient_past_a_parted_view(GetParam()), gradient_past_a_parted_view(Method::retain));
-}
-
-/// Between the segments passes a value that lies behind the start of its storage, written in place over what it views.
-std::vector<double> gradient_past_a_slice(SegmentPolicy* policy) {
-  Lab lab;
-  Tape& t = *lab.tape;
-  if (policy) t.set_policy(policy);
-  LeafRef x = lab.leaf({8}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8});
-  Value a = sin(t, x);
-  Value s = slice(t, a, 0, 1, 8);
-  a.reset();
-  Value w = segment(t, "first", [&] {
-    Value v = slice(t, s, 0, 2, 7);
-    s.reset();
-    mul_into(t, v, 2.0);
-    return v;
-  });
-  Value y = segment(t, "second", [&] {
-    Value c = slice(t, w, 0, 1, 5);
-    w.reset();
-    return mul(t, c, c);
-  });
-  if (policy) {
-    const SegmentInstance& first = t.data().segments[0];
-    EXPECT_EQ(first.let_go.size(), 1U) << "the run lets go of nothing: the test is blind";
-  }
-  t.backward(sum(t, y));
-  return Lab::gradient(x);
-}
-
-TEST(ReplayOfARun, AViewOfAValueThatItsRunHasRestoredHasItsOwnElements) {
-  PairsPolicy pairs;
-  EXPECT_EQ(gradient_past_a_slice(&pairs), gradient_past_a_slice(nullptr));
 }
 
 }  // namespace
