@@ -85,7 +85,7 @@ void BackwardEngine::walk() {
 
 void BackwardEngine::require_same(std::span<const Value> of, bool keep) const {
   bool same = keep == state_.keep && of.size() == state_.roots.size();
-  for (std::size_t i = 0; same && i < of.size(); ++i) same = of[i].id() == state_.roots[i];
+  for (std::size_t i = 0; same && i < of.size(); ++i) same = of[i].handle() == state_.roots[i];
   if (!same) {
     fail(ErrorKind::user,
          "[backward] expected the backward that failed to be called again, got another one. Call it again "
@@ -110,8 +110,6 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
   state_.keep = keep;
   state_.segment = kNone;
   state_.first_pending_leaf = 0;
-  state_.roots.clear();
-  for (const Value& value : of) state_.roots.push_back(value.id());
 }
 
 void BackwardEngine::mark(std::span<const Value> of) {
@@ -164,6 +162,8 @@ void BackwardEngine::seed(std::span<const Value> of) {
     if (cotangent.defined()) add_into(cotangent.view(), seeds[i].view());
     cotangent = std::move(seeds[i]);
   }
+  state_.roots.clear();
+  for (const Value& value : of) state_.roots.push_back(value.handle());
   state_.active = true;
 }
 

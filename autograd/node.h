@@ -120,7 +120,7 @@ struct BackwardState {
   bool active = false;
   bool running = false;  // the engine is at work: what calls the tape now is a hook
   bool keep = false;
-  std::vector<ValueId> roots;
+  std::vector<Ref<Handle>> roots;     // as handles: a hook may write one in place before the backward fails
   std::vector<std::uint8_t> reached;  // per node
   std::uint32_t next = 0;             // nodes [0, next) are still to be visited
   std::uint32_t segment = kNone;      // the instance whose nodes are being visited
