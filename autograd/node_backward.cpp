@@ -120,7 +120,7 @@ void NodeBackward::serve_saved() {
     ValueId id = node_.first_value + r;
     add_value(id, data_.values[id].made, &out_[r]);
   });
-  if (!wanted.empty()) serving_.serve();
+  if (!wanted.empty()) serving_.serve(op->effect);
   for (auto [to, at] : wanted) *to = serving_.view(at);
   if (Guard* guard = tape_.guard(); guard && !tape_.memory().preserver().unchecked()) check_saved(guard->seen());
 }

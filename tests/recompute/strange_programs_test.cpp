@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "autograd/hook.h"
 #include "ops/arithmetic.h"
@@ -167,6 +168,48 @@ TEST_P(StrangeProgram, AnInPlaceKernelThatFailsHalfWayInAReplayIsReplayedFromThe
     return Lab::gradient(x);
   };
   EXPECT_EQ(run(true), run(false));
+}
+
+std::function<void()> called_back;
+
+void infer_calls_back(InferContext& c) { c.result(0, c.dtype(0), c.shape(0)); }
+void scale_by(const TensorView& to, const TensorView& from, const TensorView& scale) {
+  for (std::int64_t i = 0; i < to.size(); ++i) to.as<double>()[i] = from.as<double>()[i] * scale.as<double>()[i];
+}
+const Op kCallsBack{.name = "calls_back",
+                    .about = "the product of value and state; its backward calls host code first",
+                    .inputs = {"x", "scale"},
+                    .outputs = {"out"},
+                    .saves = {{"x", {in("scale")}}},
+                    .effect = true,
+                    .infer = infer_calls_back,
+                    .forward = [](ForwardContext& c) { scale_by(c.out(0), c.in(0), c.in(1)); },
+                    .backward =
+                        [](BackwardContext& c) {
+                          called_back();
+                          scale_by(c.grad(0), c.grad_out(0), c.in(1));
+                        }};
+
+/// What a formula is shown stays, whatever the host code that it calls looks at and writes.
+TEST_P(StrangeProgram, AFormulaThatCallsHostCodeKeepsWhatItWasShown) {
+  for (bool overwritten : {false, true}) {
+    Lab lab(GetParam());
+    Tape& t = *lab.tape;
+    LeafRef x = lab.leaf({2}, {0.3, 0.4});
+    Tensor scale = lab.state({2}, {2, 3});
+    std::vector<double> seen;
+    called_back = [&] {
+      seen = scale.to_doubles();
+      Tape::NoGrad no_grad(t);
+      assign(t, scale, 100.0);
+    };
+    Value y = segment(t, "S", [&] { return t.apply_one(kCallsBack, {mul(t, x, 1.0), scale}); });
+    if (overwritten) assign(t, scale, 7.0);
+    t.backward(y);
+    EXPECT_EQ(seen, overwritten ? std::vector<double>({7, 7}) : std::vector<double>({2, 3}));
+    EXPECT_EQ(Lab::gradient(x), (std::vector<double>{2, 3}));
+    EXPECT_EQ(scale.to_doubles(), (std::vector<double>{100, 100}));
+  }
 }
 
 /// A clear tape has no segment open, whatever its body goes on with.
