@@ -32,8 +32,9 @@ void owe_aliases(TapeData& data, Preserver& preserver, ValueId value);
 
 /// Errors (replay): `value` was written past its tape since its storage stood at `seen`. An op that overwrites a value
 /// has its old bytes saved where they are owed; host code that writes them, or an op that is given them as a state,
-/// does not know whose they are. For node `reader`, which is to be shown the bytes that the value holds.
-void require_unwritten(const TapeData& data, std::uint32_t reader, ValueId value, Clock seen);
+/// does not know whose they are. For node `reader`, which is to be shown the bytes that are held of the value.
+void require_unwritten(const TapeData& data, const Preserver& preserver, std::uint32_t reader, ValueId value,
+                       Clock seen);
 
 /// Calls f(position) for each member of a mask, ascending.
 template <class F>

@@ -106,7 +106,7 @@ void NodeBackward::serve_saved() {
     if (!tensor.defined()) {
       fail(ErrorKind::internal, "[{}] a saved value of node {} is gone", op->name, index_);
     }
-    if (!replayed) require_unwritten(data_, index_, id, seen);
+    if (!replayed) require_unwritten(data_, tape_.memory().preserver(), index_, id, seen);
     wanted.emplace_back(to, serving_.add(tensor, replayed ? value.replay_read : value.read));
   };
   for_each_bit(node_.saved_operands, [&](int i) {
