@@ -79,6 +79,7 @@ class Tape {
   void backward(const Value& of, bool keep = false) { backward(std::span(&of, 1), keep); }
 
   /// Forgets all nodes, values and obligations; capacity is kept for the next step. Handles still alive turn empty.
+  /// Errors (user), as of abandon_backward(): called by a hook of a backward that is under way.
   void clear();
   /// Ends an unfinished backward: its pending gradients are dropped; leaves it had touched must be cleared before use.
   void abandon_backward();
