@@ -47,7 +47,9 @@ class Attrs {
   int count_ = 0;
 };
 
-enum class AttrKind : std::uint8_t { integer, flag, real, dims };
+/// An address says where host code lies: another in each process and each twin of a program, so that neither a schedule
+/// nor a contract holds a node to it.
+enum class AttrKind : std::uint8_t { integer, flag, real, dims, address };
 
 /// One declared attribute, for printing: `reprise ops`, contracts. Order = order of Attrs::add.
 struct AttrSpec {

@@ -13,14 +13,21 @@ namespace reprise {
 
 namespace {
 
-/// Whether memory was taken and given back as the schedule tells. Guarded runs take none of their own from the meter.
-void check_trail(const Tape& tape, const Trail& expected, const char* phase) {
-  if (!tape.schedule()->exact || tape.trail() == expected) return;
-  fail(ErrorKind::replay,
-       "[schedule] expected {} memory events in a certain order by the end of the {}, got {}{}. The step departs "
-       "from its schedule: a handle lived longer or died sooner than when it was traced.",
-       expected.events, phase, tape.trail().events,
-       tape.trail().events == expected.events ? " in another order or of other sizes" : "");
+/// Nothing may be added to a part of a gradient that nobody will complete.
+void require_whole(const Leaf& leaf) {
+  if (!leaf.grad_abandoned || leaf.grad_empty) return;
+  fail(ErrorKind::user,
+       "[backward] expected a gradient of '{}' that is complete or clear, got a part: the backward that made it was "
+       "abandoned. Clear it first.",
+       leaf.name);
+}
+
+/// A leaf may have been given other data since it was read; its gradient is that of what was read.
+void require_fitting(const OperandRecord& operand) {
+  const Tensor& sum = operand.leaf->grad;
+  if (!sum.defined() || sum.size() == operand.tensor.size()) return;
+  fail(ErrorKind::user, "[backward] expected a gradient of '{}' of shape {}, as it was read, got one of shape {}",
+       operand.leaf->name, to_string(operand.tensor.shape()), to_string(sum.shape()));
 }
 
 }  // namespace
@@ -40,14 +47,18 @@ void BackwardEngine::run(std::span<const Value> of, bool keep) {
          "[backward] expected no open segment, got '{}'. Call backward after the segment has returned.",
          data_.segments[data_.open_segment].name);
   }
+  if (state_.running)
+    fail(ErrorKind::user, "[backward] expected no backward of this tape at work, got one called by a hook of another");
   if (state_.active)
     require_same(of, keep);
   else
     start(of, keep);
+  state_.running = true;
   struct OnExit {  // whatever leaves this function, every state is at its newest bytes
     Tape& tape;
     bool whole = false;
     ~OnExit() {
+      tape.data().backward.running = false;
       tape.memory().preserver().close_all();
       if (!whole) tape.leave_schedule();  // a node that failed took memory and gave it back, and will again
     }
@@ -74,7 +85,7 @@ void BackwardEngine::walk() {
 
 void BackwardEngine::require_same(std::span<const Value> of, bool keep) const {
   bool same = keep == state_.keep && of.size() == state_.roots.size();
-  for (std::size_t i = 0; same && i < of.size(); ++i) same = of[i].id() == state_.roots[i];
+  for (std::size_t i = 0; same && i < of.size(); ++i) same = of[i].handle() == state_.roots[i];
   if (!same) {
     fail(ErrorKind::user,
          "[backward] expected the backward that failed to be called again, got another one. Call it again "
@@ -90,14 +101,15 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
            data_.nodes[data_.values[value.id()].node].op->name);
     }
   }
-  if (tape_.on_schedule()) check_trail(tape_, tape_.schedule()->forward, "forward");
+  if (tape_.on_schedule()) meet_forward();
   mark(of);
+  if (tape_.schedule()) require_foreseen();
+  for (const BackwardState::LeafUse& use : state_.leaves) require_whole(*use.leaf);
+  cut_run(data_);
   if (keep) tape_.leave_schedule();  // what is kept frees nothing; the schedule tells of a backward that does
   state_.keep = keep;
   state_.segment = kNone;
   state_.first_pending_leaf = 0;
-  state_.roots.clear();
-  for (const Value& value : of) state_.roots.push_back(value.id());
 }
 
 void BackwardEngine::mark(std::span<const Value> of) {
@@ -127,6 +139,7 @@ void BackwardEngine::mark(std::span<const Value> of) {
       }
       auto at = std::find_if(state_.leaves.begin(), state_.leaves.end(),
                              [&](const BackwardState::LeafUse& use) { return use.leaf == operand.leaf; });
+      require_fitting(operand);
       if (at == state_.leaves.end())
         state_.leaves.push_back({operand.leaf, n, 0, false});
       else
@@ -149,6 +162,8 @@ void BackwardEngine::seed(std::span<const Value> of) {
     if (cotangent.defined()) add_into(cotangent.view(), seeds[i].view());
     cotangent = std::move(seeds[i]);
   }
+  state_.roots.clear();
+  for (const Value& value : of) state_.roots.push_back(value.handle());
   state_.active = true;
 }
 
@@ -207,10 +222,7 @@ void BackwardEngine::leave_segment() {
 void BackwardEngine::end_replay(std::uint32_t segment) noexcept {
   SegmentInstance& instance = data_.segments[segment];
   if (!instance.replaying) return;
-  for (ValueId v = instance.first_value; v < instance.end_value; ++v) {
-    unbind_replay(data_, preserver_, v);
-    data_.values[v].replay_uses = 0;
-  }
+  unbind_segment(data_, preserver_, instance);
   instance.replaying = false;
   instance.replay_next = 0;
 }
@@ -270,7 +282,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
 }
 
 void BackwardEngine::finish() {
-  if (tape_.on_schedule()) check_trail(tape_, tape_.schedule()->step, "backward");
+  if (tape_.on_schedule()) meet_step();
   state_.active = false;
   state_.roots.clear();
   state_.leaves.clear();
@@ -278,7 +290,11 @@ void BackwardEngine::finish() {
 
 void Tape::abandon_backward() {
   BackwardState& state = data_.backward;
+  if (state.running)
+    fail(ErrorKind::user,
+         "[backward] expected to be left alone by its hooks, got one that abandons it or clears its tape");
   if (!state.active) return;
+  for (const BackwardState::LeafUse& use : state.leaves) use.leaf->grad_abandoned |= use.leaf->grad_partial;
   for (ValueRecord& value : data_.values) {
     value.cotangent = Tensor();
     unbind_replay(data_, memory_.preserver(), static_cast<ValueId>(&value - data_.values.data()));

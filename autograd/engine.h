@@ -25,6 +25,9 @@ class BackwardEngine {
   void start(std::span<const Value> of, bool keep);
   void require_same(std::span<const Value> of, bool keep) const;
   void mark(std::span<const Value> of);
+  void meet_forward();  // these three are in engine_schedule.cpp
+  void require_foreseen() const;
+  void meet_step();
   void seed(std::span<const Value> of);
   void walk();
   void visit(std::uint32_t index);

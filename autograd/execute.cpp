@@ -1,6 +1,7 @@
 #include "autograd/execute.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/error.h"
 
@@ -39,9 +40,22 @@ std::size_t Serving::add(const Tensor& tensor, ReadId read) {
   return entries_.size() - 1;
 }
 
-void Serving::serve() {
+StorageRef Serving::copy_of(const Entry& entry) {
+  if (entry.read != kNoRead) return preserver_.materialise(entry.read);
+  Storage& storage = entry.tensor.storage();
+  StorageRef copy = Storage::create(storage.allocator(), nullptr, storage.bytes(), Category::preserved);
+  const std::byte* bytes = storage.host_read();
+  if (bytes && storage.bytes() > 0) std::memcpy(copy->raw(), bytes, static_cast<std::size_t>(storage.bytes()));
+  return copy;
+}
+
+void Serving::serve(bool apart) {
   reads_.clear();
   for (Entry& entry : entries_) {
+    if (apart) {
+      entry.copy = copy_of(entry);
+      continue;
+    }
     if (entry.read == kNoRead) {
       Storage& storage = entry.tensor.storage();
       if (storage.obligations > 0) preserver_.before_host_access(storage);

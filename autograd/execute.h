@@ -32,8 +32,9 @@ class Serving {
   explicit Serving(Preserver& preserver) : preserver_(preserver) {}
   /// Adds a tensor; its bytes are the live ones if `read` is kNoRead. Returns its position.
   std::size_t add(const Tensor& tensor, ReadId read);
-  /// Makes all of them available. Errors: replay (guard), memory.
-  void serve();
+  /// Makes all of them available, as copies of their own if `apart`: for a formula that calls host code on its way,
+  /// which may have other bytes served and write these. Errors: replay (guard), memory.
+  void serve(bool apart = false);
   TensorView view(std::size_t at) const;
   void clear();
 
@@ -43,6 +44,8 @@ class Serving {
     ReadId read;
     StorageRef copy;
   };
+  StorageRef copy_of(const Entry& entry);
+
   Preserver& preserver_;
   std::vector<Entry> entries_;
   std::vector<ReadId> reads_;

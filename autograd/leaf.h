@@ -27,7 +27,7 @@ class Leaf : public RefCounted {
 
   void clear_grad() {
     grad_empty = true;
-    grad_partial = false;
+    grad_partial = grad_abandoned = false;
   }
 
   std::string name;
@@ -35,7 +35,8 @@ class Leaf : public RefCounted {
   Tensor grad;
   bool requires_grad = true;
   bool grad_empty = true;
-  bool grad_partial = false;  // a failed backward has put in some, not all, of its contributions
+  bool grad_partial = false;    // a failed backward has put in some, not all, of its contributions
+  bool grad_abandoned = false;  // and will not put in the others
   /// Each runs once per backward that reaches the leaf, after its gradient is complete. May read the gradient, write
   /// state and parameters; may throw, then runs again in full when the backward is called again.
   std::vector<std::function<void(Leaf&)>> hooks;

@@ -1,5 +1,7 @@
 #include "autograd/lifetime.h"
 
+#include "core/error.h"
+
 namespace reprise {
 
 void release_if_unneeded(TapeData& data, Preserver& preserver, ValueId value) noexcept {
@@ -52,6 +54,29 @@ void unbind_replay(TapeData& data, Preserver& preserver, ValueId value) noexcept
     record.replay_read = kNoRead;
   }
   record.replay = Tensor();
+}
+
+void unbind_segment(TapeData& data, Preserver& preserver, const SegmentInstance& instance) noexcept {
+  for (ValueId v = instance.first_value; v < instance.end_value; ++v) {
+    unbind_replay(data, preserver, v);
+    data.values[v].replay_uses = 0;
+  }
+}
+
+void require_unwritten(const TapeData& data, const Preserver& preserver, std::uint32_t reader, ValueId value,
+                       Clock seen) {
+  const ValueRecord& record = data.values[value];
+  const Storage& storage = record.tensor.storage();
+  bool overwritten = record.read != kNoRead;  // in order, and saved as it was just before
+  Clock version = overwritten ? preserver.version(record.read) : storage.clock();
+  if (record.restored || version <= seen) return;
+  const Writer& writer = overwritten ? preserver.writer(record.read) : storage.last_writer();
+  const NodeRecord &maker = data.nodes[record.node], &node = data.nodes[reader];
+  fail(ErrorKind::replay,
+       "[{}] node {}{}{} expected a value made by {} (node {}) at version {}, got version {}, written by {} past its "
+       "tape. Copy the value first, or write it by an op that takes it as an update.",
+       node.op->name, reader, *node.label ? " in " : "", node.label, maker.op->name, record.node, seen, version,
+       writer.name);
 }
 
 void owe_aliases(TapeData& data, Preserver& preserver, ValueId value) {

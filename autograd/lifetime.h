@@ -24,8 +24,17 @@ void drop_replay(TapeData& data, Preserver& preserver, NodeRecord& node) noexcep
 /// Ends the binding of `value` to the private memory of a replay.
 void unbind_replay(TapeData& data, Preserver& preserver, ValueId value) noexcept;
 
+/// The same of all values of `instance`, with the uses that were still to come.
+void unbind_segment(TapeData& data, Preserver& preserver, const SegmentInstance& instance) noexcept;
+
 /// Marks the present bytes of all values that share memory with `value` and are owed, before they are overwritten.
 void owe_aliases(TapeData& data, Preserver& preserver, ValueId value);
+
+/// Errors (replay): `value` was written past its tape since its storage stood at `seen`. An op that overwrites a value
+/// has its old bytes saved where they are owed; host code that writes them, or an op that is given them as a state,
+/// does not know whose they are. For node `reader`, which is to be shown the bytes that are held of the value.
+void require_unwritten(const TapeData& data, const Preserver& preserver, std::uint32_t reader, ValueId value,
+                       Clock seen);
 
 /// Calls f(position) for each member of a mask, ascending.
 template <class F>

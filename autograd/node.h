@@ -29,8 +29,10 @@ struct ValueRecord {
   std::uint32_t segment = kNone;  // outermost segment instance it was born in
   ValueId root = kNoValue;        // first value of the chain of views and in-place versions that share bytes
   ValueId next_alias = kNoValue;  // next value of that chain
+  std::int64_t shift = 0;         // of a view: elements from where the value that it views begins
   ReadId read = kNoRead;          // set when its bytes were overwritten while owed
   ReadId replay_read = kNoRead;   // the same on the private memory of a replay
+  Clock made = 0;                 // of its storage when it had been made
   std::int32_t owed = 0;
   std::int32_t replay_uses = 0;    // uses still to come in the replay under way
   std::int32_t alias_handles = 0;  // on a root: live handles of the whole chain
@@ -38,6 +40,7 @@ struct ValueRecord {
   bool requires_grad = false;
   bool overwritten = false;  // an in-place write has replaced it
   bool let_go = false;       // owed, and without bytes until its run is restored
+  bool restored = false;     // its run has given it other memory since
 };
 
 enum class OperandKind : std::uint8_t { absent, value, leaf, state };
@@ -48,6 +51,7 @@ struct OperandRecord {
   LeafRef leaf;
   Tensor tensor;          // for leaf and state: the view that was read or written
   ReadId read = kNoRead;  // for leaf and state: what the preserver keeps for it
+  Clock seen = 0;         // for a value: of its storage when it was read
 };
 
 struct NodeRecord {
@@ -114,8 +118,9 @@ struct SegmentInstance {
 /// Where a backward stands, so that after a failure the same call goes on with the next node.
 struct BackwardState {
   bool active = false;
+  bool running = false;  // the engine is at work: what calls the tape now is a hook
   bool keep = false;
-  std::vector<ValueId> roots;
+  std::vector<Ref<Handle>> roots;     // as handles: a hook may write one in place before the backward fails
   std::vector<std::uint8_t> reached;  // per node
   std::uint32_t next = 0;             // nodes [0, next) are still to be visited
   std::uint32_t segment = kNone;      // the instance whose nodes are being visited

@@ -59,6 +59,7 @@ const Tensor& NodeBackward::operand_tensor(int index) const {
 }
 
 void NodeBackward::prepare() {
+  save_accumulators();
   serve_saved();
   grad_out_.assign(node_.results, kNoView);
   for (int r = 0; r < node_.results; ++r) {
@@ -74,29 +75,52 @@ void NodeBackward::prepare() {
   for_each_bit(node_.wanted & ~passed_, [&](int i) { make_target(i); });
 }
 
+/// What is owed of the accumulators that announce() will speak of is saved before anything is served and the formula
+/// runs: a formula that has added to sums must not run again for want of memory.
+void NodeBackward::save_accumulators() {
+  for_each_bit(node_.wanted, [&](int i) {
+    const OperandRecord& operand = data_.operands[node_.first_operand + i];
+    if (operand.kind != OperandKind::leaf) return;
+    const Tensor& sum = operand.leaf->grad;
+    if (sum.defined() && sum.storage().obligations > 0)
+      sum.storage().announce(sum.region(), Writer{op->name, index_, PreserveBy::as_asked, data_.step});
+  });
+}
+
+/// Whether the formula reads bytes of `sum`, which it then must not add to on its way.
+bool NodeBackward::reads(const Tensor& sum) const {
+  bool found = false;
+  for_each_bit(node_.saved_operands, [&](int i) { found |= operand_tensor(i).storage_ref() == sum.storage_ref(); });
+  return found;
+}
+
 void NodeBackward::serve_saved() {
   in_.assign(node_.inputs + node_.updates, kNoView);
   out_.assign(node_.results, kNoView);
   auto& wanted = scratch_.served;
   wanted.clear();
-  auto add_value = [&](ValueId id, TensorView* to) {
+  auto add_value = [&](ValueId id, Clock seen, TensorView* to) {
     const ValueRecord& value = data_.values[id];
     bool replayed = value.replay.defined();
     const Tensor& tensor = replayed ? value.replay : value.tensor;
     if (!tensor.defined()) {
       fail(ErrorKind::internal, "[{}] a saved value of node {} is gone", op->name, index_);
     }
+    if (!replayed) require_unwritten(data_, tape_.memory().preserver(), index_, id, seen);
     wanted.emplace_back(to, serving_.add(tensor, replayed ? value.replay_read : value.read));
   };
   for_each_bit(node_.saved_operands, [&](int i) {
     const OperandRecord& operand = data_.operands[node_.first_operand + i];
     if (operand.kind == OperandKind::value)
-      add_value(operand.value, &in_[i]);
+      add_value(operand.value, operand.seen, &in_[i]);
     else
       wanted.emplace_back(&in_[i], serving_.add(operand.tensor, operand.read));
   });
-  for_each_bit(node_.saved_results, [&](int r) { add_value(node_.first_value + r, &out_[r]); });
-  if (!wanted.empty()) serving_.serve();
+  for_each_bit(node_.saved_results, [&](int r) {
+    ValueId id = node_.first_value + r;
+    add_value(id, data_.values[id].made, &out_[r]);
+  });
+  if (!wanted.empty()) serving_.serve(op->effect);
   for (auto [to, at] : wanted) *to = serving_.view(at);
   if (Guard* guard = tape_.guard(); guard && !tape_.memory().preserver().unchecked()) check_saved(guard->seen());
 }
@@ -172,6 +196,7 @@ bool NodeBackward::direct_target(int index) {
   if (operand.kind == OperandKind::leaf) {
     Leaf& leaf = *operand.leaf;
     if (!leaf.grad.defined() || !leaf.grad.contiguous() || leaf.grad.dtype() != leaf.data.dtype()) return false;
+    if (reads(leaf.grad)) return false;
     target.tensor = leaf.grad;
     target.direct = !leaf.grad_empty;
     target.first = leaf.grad_empty;
@@ -278,8 +303,8 @@ void NodeBackward::stage() {
     if (leaf.grad.defined()) continue;
     leaf.grad_empty = true;
     if (holders(target.tensor) == 1 && target.tensor.storage().category() == Category::gradients) continue;
-    leaf.grad =
-        make_tensor(allocator, tape_.memory().observer(), leaf.data.dtype(), leaf.data.shape(), Category::gradients);
+    leaf.grad = make_tensor(allocator, tape_.memory().observer(), operand.tensor.dtype(), operand.tensor.shape(),
+                            Category::gradients);
     target.made = true;
   }
 }

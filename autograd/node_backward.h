@@ -66,6 +66,8 @@ class NodeBackward final : public BackwardContext {
   using Target = BackwardScratch::Target;
 
   const Tensor& operand_tensor(int index) const;
+  void save_accumulators();
+  bool reads(const Tensor& sum) const;
   void serve_saved();
   void check_saved(const SeenValues& seen) const;
   int updated_result(int update) const;

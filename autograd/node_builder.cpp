@@ -153,6 +153,7 @@ void NodeBuilder::owe_reads() {
   for (int i = 0; i < node_.inputs + node_.updates; ++i) {
     OperandRecord& operand = record(i);
     if (operand.kind == OperandKind::absent) continue;
+    if (operand.kind == OperandKind::value) operand.seen = data_.values[operand.value].tensor.storage().clock();
     Mask bit = Mask{1} << i;
     if (replayable() && is_private(operand)) continue;
     bool state_update = i >= node_.inputs && operand.kind != OperandKind::value;
@@ -239,6 +240,7 @@ void NodeBuilder::plan_updates() {
     plan.tensor = value.tensor;
     if (data_.values[value.root].alias_handles > 1 || value.tensor.storage().is_constant()) {
       plan.fresh = true;
+      if (value.tensor.storage().obligations > 0) preserver_.before_host_access(value.tensor.storage());
       plan.tensor = make_tensor(tape_.memory().allocator(), &preserver_, value.tensor.dtype(), value.tensor.shape(),
                                 Category::activations);
       copy_strided(value.tensor.view(), plan.tensor.view());

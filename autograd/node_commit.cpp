@@ -43,6 +43,8 @@ void NodeBuilder::commit_result(int index, Tensor&& tensor, ValueId root) {
   value.node = static_cast<std::uint32_t>(data_.nodes.size() - 1);
   value.segment = node_.segment;
   value.root = root;
+  value.made = value.tensor.storage().clock();
+  if (op_.view) value.shift = scratch_.results[index].offset;  // its tensor may move in memory, and what it views too
   bool made = index >= node_.outputs && index < static_cast<int>(op_.outputs.size() + op_.made.size());
   value.requires_grad = node_.wanted != 0 && is_floating(value.tensor.dtype()) && !made;
   if (root != id) {

@@ -5,6 +5,22 @@
 
 namespace reprise {
 
+namespace {
+
+/// The words of `attrs` that are addresses.
+Mask addresses(const Op& op, const Attrs& attrs) {
+  Mask words = 0;
+  int at = 0;
+  for (const AttrSpec& spec : op.attrs) {
+    if (at >= attrs.word_count()) break;
+    if (spec.kind == AttrKind::address) words |= Mask{1} << at;
+    at += spec.kind == AttrKind::dims ? attrs.dims_words(at) : 1;
+  }
+  return words;
+}
+
+}  // namespace
+
 std::uint64_t NodeBuilder::signature() const {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(&op_);
   auto mix = [&](std::uint64_t word) {
@@ -14,7 +30,10 @@ std::uint64_t NodeBuilder::signature() const {
   auto mix_dims = [&](const Dims& dims) {
     for (std::int64_t d : dims) mix(static_cast<std::uint64_t>(d));
   };
-  for (int i = 0; i < node_.attrs.word_count(); ++i) mix(static_cast<std::uint64_t>(node_.attrs.word(i)));
+  Mask skipped = addresses(op_, node_.attrs);
+  for (int i = 0; i < node_.attrs.word_count(); ++i) {
+    if (!(skipped >> i & 1)) mix(static_cast<std::uint64_t>(node_.attrs.word(i)));
+  }
   for (const OperandShape& shape : scratch_.shapes) {
     mix(static_cast<std::uint64_t>(shape.dtype) * 16 + static_cast<std::uint64_t>(shape.shape.size()) * 2 +
         shape.present);

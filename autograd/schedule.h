@@ -3,8 +3,8 @@
 //
 // Made by recompute/plan_step.h from dry traces of the same code that then runs, so the peak it tells is the peak that
 // is measured. A departure is an error before the backward, with nothing moved. No trace knows of a backward that
-// fails, of a user's hook, or of another backward over the same nodes: from there on the tape goes its way without the
-// schedule.
+// fails, a user's hook, another backward over the same nodes, or what host code writes before it: from there on the
+// tape goes its way without the schedule, and preserves what is then overwritten as it comes.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,7 @@ struct Schedule {
   bool draft = false;               // being made: only the choices count
   Trail forward;                    // from the tape's first node to the backward
   Trail step;                       // to the end of the backward
+  std::uint64_t host_saves = 0;     // writes of host code in the forward that have owed bytes saved
   MeterSnapshot peak;               // of the dry step
   PlacementPlan placement;          // of the step's blocks, up to the end of the backward
   bool exact = true;                // false where a region depends on data: sizes are then upper bounds

@@ -137,4 +137,14 @@ void close_run(Tape& tape, std::uint32_t segment) {
   }
 }
 
+void cut_run(TapeData& data) {
+  if (data.segments.empty()) return;
+  const SegmentOption last = data.segments.back().option;
+  if (last.run == 0 || (last.run_ends && data.segments.back().closed)) return;
+  for (std::size_t s = data.segments.size(); s-- > 0 && data.segments[s].option.run == last.run;) {
+    data.segments[s].option.run = 0;
+    data.segments[s].run_needed.clear();
+  }
+}
+
 }  // namespace reprise

@@ -63,4 +63,7 @@ void update_needed(Tape& tape, std::uint32_t segment, bool closing);
 /// Lets go of the values that pass between the segments of the run that ends with `segment`.
 void close_run(Tape& tape, std::uint32_t segment);
 
+/// Ends a run that has not closed, because a backward begins: it may consume what restoring the run would read.
+void cut_run(TapeData& data);
+
 }  // namespace reprise

@@ -202,6 +202,7 @@ void Tape::note_context(std::uint32_t segment) {
 }
 
 void Tape::end_segment(std::span<const ValueId> outputs) {
+  if (data_.segment_stack.empty()) return;  // its body has cleared the tape
   data_.segment_stack.pop_back();
   if (!data_.segment_stack.empty() || data_.open_segment == kNone) return;
   std::uint32_t index = data_.open_segment;
@@ -229,7 +230,7 @@ void Tape::abort_segment() noexcept {
     }
     data_.open_segment = kNone;
   }
-  data_.segment_stack.pop_back();
+  if (!data_.segment_stack.empty()) data_.segment_stack.pop_back();  // empty: its body has cleared the tape
 }
 
 // ---- planned steps
@@ -242,6 +243,7 @@ void Tape::follow(const Schedule* schedule) {
   on_schedule_ = true;
   memory_.meter().restart_trail();
   trail_start_ = memory_.meter().snapshot().events;
+  host_saves_start_ = memory_.preserver().host_saves();
 }
 
 // ---- the end of a step

@@ -79,6 +79,7 @@ class Tape {
   void backward(const Value& of, bool keep = false) { backward(std::span(&of, 1), keep); }
 
   /// Forgets all nodes, values and obligations; capacity is kept for the next step. Handles still alive turn empty.
+  /// Errors (user), as of abandon_backward(): called by a hook of a backward that is under way.
   void clear();
   /// Ends an unfinished backward: its pending gradients are dropped; leaves it had touched must be cleared before use.
   void abandon_backward();
@@ -115,6 +116,8 @@ class Tape {
   /// moved memory that no trace can know of. Nodes recorded now owe what they read, as without a schedule.
   void leave_schedule() { on_schedule_ = false; }
   bool on_schedule() const { return schedule_ && on_schedule_; }
+  /// Writes of host code since follow() that have had owed bytes saved.
+  std::uint64_t host_saves() const { return memory_.preserver().host_saves() - host_saves_start_; }
   /// Memory events since follow().
   Trail trail() const { return {memory_.meter().snapshot().events - trail_start_, memory_.meter().trail_hash()}; }
 
@@ -154,7 +157,7 @@ class Tape {
   bool (*stop_)() = nullptr;
   const Schedule* schedule_ = nullptr;
   bool on_schedule_ = true;
-  std::uint64_t trail_start_ = 0;
+  std::uint64_t trail_start_ = 0, host_saves_start_ = 0;
   int no_grad_depth_ = 0;
   std::function<void(std::uint32_t)> node_hook_;
 };

@@ -55,6 +55,17 @@ class Storage : public RefCounted {
   /// The observer's record of this storage (its ledger); owned and interpreted by the observer alone.
   void* ledger = nullptr;
   WriteObserver* observer() const { return observer_; }
+  /// Makes `observer` that of a storage without one until release_observer(): whoever owes its bytes must hear of its
+  /// writes.
+  void adopt_observer(WriteObserver* observer) {
+    if (observer_) return;
+    observer_ = observer;
+    adopted_ = true;
+  }
+  void release_observer() {
+    if (adopted_) observer_ = nullptr;
+    adopted_ = false;
+  }
   Allocator& allocator() const { return *allocator_; }
   /// A number that no other storage of this process has had; order of creation.
   std::uint64_t serial() const { return serial_; }
@@ -74,6 +85,7 @@ class Storage : public RefCounted {
   std::uint64_t serial_ = 0;
   Category category_ = Category::activations;
   bool constant_ = false;
+  bool adopted_ = false;  // the observer came with an obligation and goes with the last
   std::string name_;
 };
 

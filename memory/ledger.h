@@ -55,7 +55,8 @@ struct Preserver::State {
     bool used = false;
   };
   struct Ledger {
-    explicit Ledger(OwedIndex::Scratch& scratch) : index(scratch) {}
+    Ledger(OwedIndex::Scratch& scratch, Preserver& owner) : owner(&owner), index(scratch) {}
+    Preserver* owner;
     std::vector<ReadId> fresh;  // pending, not yet in the index
     OwedIndex index;            // the other pending reads that are bound to no copy
     std::vector<std::unique_ptr<Block>> blocks;
@@ -63,7 +64,7 @@ struct Preserver::State {
     bool listed = false;  // in open_storages
   };
 
-  explicit State(Allocator& from);
+  State(Preserver& own, Allocator& from);
 
   static Ledger& of(const Storage& storage) { return *static_cast<Ledger*>(storage.ledger); }
   Ledger& ledger_of(Storage& storage);
@@ -85,6 +86,7 @@ struct Preserver::State {
   void copy_out(const Read& read, std::byte* to) const;
   std::uint64_t hash_of(const Read& read) const;
 
+  Preserver* self;
   Allocator* allocator;
   bool guard = false;
   bool unchecked = false;
@@ -99,6 +101,7 @@ struct Preserver::State {
   Region broken;               // by it, of a single pending read
   std::vector<Block*> wanted;  // by the reads being served
   Totals ever;
+  std::uint64_t host_saves = 0;
 };
 
 }  // namespace reprise

@@ -14,7 +14,7 @@ constexpr std::size_t kSpareLedgers = 256;
 
 const char* to_string(StateOption option) { return option == StateOption::whole ? "whole" : "region"; }
 
-Preserver::Preserver(Allocator& allocator) : state_(std::make_unique<State>(allocator)) {}
+Preserver::Preserver(Allocator& allocator) : state_(std::make_unique<State>(*this, allocator)) {}
 
 Preserver::~Preserver() {
   for (State::Read& read : state_->reads) {
@@ -37,15 +37,18 @@ bool Preserver::broken(ReadId read) const {
   return r.copy || !r.pieces.empty();
 }
 Preserver::Totals Preserver::ever() const { return state_->ever; }
+std::uint64_t Preserver::host_saves() const { return state_->host_saves; }
 
 // ---- ledgers
 
-Preserver::State::State(Allocator& from) : allocator(&from) { spare.reserve(kSpareLedgers); }
+Preserver::State::State(Preserver& own, Allocator& from) : self(&own), allocator(&from) {
+  spare.reserve(kSpareLedgers);
+}
 
 Preserver::State::Ledger& Preserver::State::ledger_of(Storage& storage) {
   if (!storage.ledger) {
     if (spare.empty()) {
-      storage.ledger = new Ledger(scratch);
+      storage.ledger = new Ledger(scratch, *self);
     } else {
       storage.ledger = spare.back().release();
       spare.pop_back();
@@ -58,6 +61,7 @@ Preserver::State::Ledger& Preserver::State::ledger_of(Storage& storage) {
 void Preserver::State::give_back(Storage& storage) noexcept {
   std::unique_ptr<Ledger> ledger(&of(storage));
   storage.ledger = nullptr;
+  storage.release_observer();
   if (ledger->listed) std::erase(open_storages, &storage);
   if (spare.size() == kSpareLedgers) return;
   ledger->listed = false;
@@ -93,7 +97,14 @@ void Preserver::State::unlist(Ledger& ledger, Read& read) noexcept {
 ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option, const ReadLabel& label) {
   State& s = *state_;
   State::Ledger& ledger = s.ledger_of(storage);
+  if (ledger.owner != this) {
+    fail(ErrorKind::user,
+         "[{}] expected bytes that the tapes of one memory owe, got '{}', which one of another memory owes too. Clear "
+         "that tape first, or copy the state.",
+         label.op, storage.name());
+  }
   s.close(ledger);
+  storage.adopt_observer(this);
   ReadId id;
   if (s.free.empty()) {
     id = static_cast<ReadId>(s.reads.size());
@@ -159,6 +170,8 @@ void Preserver::State::find_in_single(Read& read, ReadId id, const Region& regio
 
 void Preserver::before_write(Storage& storage, const Region& region, const Writer& writer) {
   State& s = *state_;
+  if (Preserver* owner = storage.ledger ? s.of(storage).owner : this; owner != this)
+    return owner->before_write(storage, region, writer);  // a storage of this memory, owed by a tape of another
   if (s.unchecked) return;
   State::Ledger& ledger = s.ledger_of(storage);
   s.close(ledger);
@@ -172,6 +185,7 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
     ledger.index.find(region, writer.preserve, s.found);
   }
   if (s.found.empty()) return;
+  if (writer.step == 0) ++s.host_saves;
   PreserveScope scope(PreserveListener::What::preserve, storage);
   // All memory is had before anything changes.
   std::shared_ptr<State::Copy> copy = s.found.whole().empty() ? nullptr : s.make_copy(storage, writer);
@@ -282,6 +296,7 @@ void Preserver::before_host_access(Storage& storage) noexcept {
 }
 
 void Preserver::storage_dies(Storage& storage) noexcept {
+  if (Preserver* owner = State::of(storage).owner; owner != this) return owner->storage_dies(storage);
   std::erase(state_->open_storages, &storage);
   delete static_cast<State::Ledger*>(storage.ledger);
   storage.ledger = nullptr;

@@ -91,6 +91,8 @@ class Preserver final : public WriteObserver {
   };
   Totals live() const;
   Totals ever() const;
+  /// How many writes by host code have had owed bytes saved.
+  std::uint64_t host_saves() const;
   /// One thing that holds overwritten bytes: a copy of the storage, or a block.
   struct Kept {
     const void* id = nullptr;  // tells things apart: several reads may share one

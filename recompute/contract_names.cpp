@@ -85,6 +85,10 @@ std::vector<std::string> attr_texts(const NodeRecord& node) {
         value = to_string(node.attrs.dims(at));
         at += node.attrs.dims_words(at);
         break;
+      case AttrKind::address:
+        value = "(host code)";
+        ++at;
+        break;
     }
     texts.push_back(std::string(spec.name) + "=" + value);
   }

@@ -30,6 +30,7 @@ Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::ve
   {
     Value root = forward();
     schedule.forward = dry.trail();
+    schedule.host_saves = dry.host_saves();
     if (between) between();
     dry.backward(root);
     schedule.step = dry.trail();

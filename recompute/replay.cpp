@@ -34,11 +34,16 @@ class NodeReplay {
       announce();
       if (!node.op->view) execute(node);
     } catch (...) {
-      if (node.runs == runs) take_back();  // a kernel that has begun may have written over what is preserved
+      if (node.runs == runs)
+        take_back();
+      else  // a kernel that has begun may have written over what it read, of which there is no other copy
+        spoiled_ = std::find(in_place_.begin(), in_place_.end(), true) != in_place_.end();
       throw;
     }
     bind();
   }
+  /// Whether the node that failed has left other bytes where it found its operands.
+  bool spoiled() const { return spoiled_; }
 
  private:
   const NodeRecord& node() const { return data_.nodes[index_]; }
@@ -51,7 +56,7 @@ class NodeReplay {
   void execute(NodeRecord& node);
   void describe_for_guard(GuardedCall& call);
   void plan_updates();
-  Tensor private_copy(const TensorView& from);
+  Tensor private_copy(const TensorView& from, const Strides& strides);
   int uses_here(ValueId id) const;
   Mask given() const;
   void allocate();
@@ -73,6 +78,7 @@ class NodeReplay {
   Mask given_ = 0;               // results that are at hand and need not be made
   std::vector<bool> in_place_;   // per update: written where this replay has made the old value
   std::vector<ValueId> owed_;    // values whose bytes are owed on account of this node's writes
+  bool spoiled_ = false;
 };
 
 void NodeReplay::gather() {
@@ -88,6 +94,7 @@ void NodeReplay::gather() {
       const Tensor& tensor = replayed ? value.replay : value.tensor;
       if (!tensor.defined())
         fail(ErrorKind::internal, "[replay] operand {} of node {} ({}) is gone", i, index_, node().op->name);
+      if (!replayed) require_unwritten(data_, preserver_, index_, from.value, from.seen);
       served_[i] = serving_.add(tensor, replayed ? value.replay_read : value.read);
     } else {
       served_[i] = serving_.add(from.tensor, from.read);
@@ -133,17 +140,18 @@ void NodeReplay::describe_for_guard(GuardedCall& call) {
   }
 }
 
-/// Keeps the strides, because views of the value were recorded against them.
-Tensor NodeReplay::private_copy(const TensorView& from) {
+/// `strides`: those of the recorded value, because views of it were recorded against them. Where the forward wrote into
+/// a copy of its own they are not those of `from`.
+Tensor NodeReplay::private_copy(const TensorView& from, const Strides& strides) {
   std::int64_t extent = from.size() > 0 ? 1 : 0, before = 0;  // elements before the first, where strides are negative
   for (int i = 0; i < from.shape.size() && extent > 0; ++i) {
-    std::int64_t reach = (from.shape[i] - 1) * from.strides[i];
+    std::int64_t reach = (from.shape[i] - 1) * strides[i];
     extent += std::abs(reach);
     if (reach < 0) before -= reach;
   }
   Tensor copy(
       Storage::create(tape_.memory().allocator(), &preserver_, extent * size_of(from.dtype), Category::activations),
-      from.dtype, from.shape, from.strides, before);
+      from.dtype, from.shape, strides, before);
   copy_strided(from, copy.view());
   return copy;
 }
@@ -156,12 +164,12 @@ void NodeReplay::plan_updates() {
     int i = node().inputs + u;
     if (skips(i)) continue;
     if (operand(i).kind != OperandKind::value) {  // state: a private copy takes the write
-      updated_[u] = private_copy(operands_[i]);
+      updated_[u] = private_copy(operands_[i], operands_[i].strides);
     } else {
       const ValueRecord& old = data_.values[operand(i).value];
       const ValueRecord& fresh = data_.values[node().first_value + result++];
       in_place_[u] = old.replay.defined() && old.replay_read == kNoRead && fresh.root == old.root;
-      updated_[u] = in_place_[u] ? old.replay : private_copy(operands_[i]);
+      updated_[u] = in_place_[u] ? old.replay : private_copy(operands_[i], fresh.tensor.strides());
     }
     operands_[i] = updated_[u].view();
   }
@@ -192,9 +200,12 @@ void NodeReplay::allocate() {
       bool overwritten = (replayed ? base.replay_read : base.read) != kNoRead;
       // A view shares memory with what it views, unless that has been overwritten: then with a private copy of what it
       // was.
-      Tensor bytes = overwritten ? private_copy(operands_[0]) : replayed ? base.replay : base.tensor;
-      std::int64_t shift = value.tensor.offset() - base.tensor.offset();
-      made_[r] = bytes.with_view(value.tensor.shape(), value.tensor.strides(), bytes.offset() + shift);
+      Tensor bytes = base.tensor;
+      if (overwritten)
+        bytes = private_copy(operands_[0], operands_[0].strides);
+      else if (replayed)
+        bytes = base.replay;
+      made_[r] = bytes.with_view(value.tensor.shape(), value.tensor.strides(), bytes.offset() + value.shift);
     } else if (given_ >> r & 1) {
       made_[r] = value.tensor;
     } else {
@@ -311,6 +322,23 @@ void count_run_uses(TapeData& data, const SegmentInstance& instance, std::uint32
   for (ValueId v : instance.let_go) ++data.values[v].replay_uses;
 }
 
+/// Runs nodes[next] and those after it. Where one fails half-way through writing in place, what it read is spoiled:
+/// then nothing stays bound, and the replay has to begin anew.
+void run_nodes(Tape& tape, const SegmentInstance& instance, const std::vector<std::uint32_t>& nodes,
+               std::uint32_t& next, bool& begun) {
+  NodeReplay node(tape);
+  try {
+    for (; next < nodes.size(); ++next) node.run(nodes[next]);
+  } catch (...) {
+    if (node.spoiled()) {
+      unbind_segment(tape.data(), tape.memory().preserver(), instance);
+      next = 0;
+      begun = false;
+    }
+    throw;
+  }
+}
+
 /// Restores what one segment of a run has let go of.
 void restore(Tape& tape, std::uint32_t segment) {
   TapeData& data = tape.data();
@@ -320,19 +348,14 @@ void restore(Tape& tape, std::uint32_t segment) {
   require_context_of(tape, segment);
   if (!instance.run_counted) count_run_uses(data, instance, segment);
   instance.run_counted = true;
-  NodeReplay node(tape);
-  for (; instance.run_next < instance.run_needed.size(); ++instance.run_next) {
-    node.run(instance.run_needed[instance.run_next]);
-  }
+  run_nodes(tape, instance, instance.run_needed, instance.run_next, instance.run_counted);
   for (ValueId v : instance.let_go) {
     ValueRecord& value = data.values[v];
     value.let_go = false;
+    value.restored = true;
     value.tensor = value.replay;
   }
-  for (ValueId v = instance.first_value; v < instance.end_value; ++v) {
-    unbind_replay(data, preserver, v);
-    data.values[v].replay_uses = 0;
-  }
+  unbind_segment(data, preserver, instance);
   for (std::uint32_t n : instance.run_needed) {
     bool again = std::binary_search(instance.needed.begin(), instance.needed.end(), n);
     if (!again) drop_replay(data, preserver, data.nodes[n]);
@@ -367,10 +390,7 @@ void TraceReplayer::replay(Tape& tape, std::uint32_t segment) {
     if (replays_.size() < data.segments.size()) replays_.resize(data.segments.size(), 0);
     if (!instance.needed.empty()) ++replays_[segment];
   }
-  NodeReplay node(tape);
-  for (; instance.replay_next < instance.needed.size(); ++instance.replay_next) {
-    node.run(instance.needed[instance.replay_next]);
-  }
+  run_nodes(tape, instance, instance.needed, instance.replay_next, instance.replaying);
 }
 
 }  // namespace reprise

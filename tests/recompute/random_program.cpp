@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <deque>
+
+#include "autograd/hook.h"
+#include "memory/byte_watch.h"
 #include "ops/arithmetic.h"
 #include "ops/draws.h"
 #include "ops/reduce.h"
@@ -26,7 +30,11 @@ class Machine {
   enum class Mode : std::uint8_t { online, planned, dry };
 
   Machine(Method method, std::uint64_t seed, bool segments, Mode mode = Mode::online)
-      : lab_(method, DType::f64, seed, mode == Mode::dry), segments_(segments), planned_(mode != Mode::online) {
+      : lab_(method, DType::f64, seed, mode == Mode::dry),
+        segments_(segments),
+        planned_(mode != Mode::online),
+        hooks_(mode == Mode::online || (mode == Mode::planned && seed % 3 == 0)),
+        writes_between_(mode == Mode::planned && seed % 3 == 1) {
     for (int i = 0; i < 2; ++i) {
       leaves_.push_back(lab_.leaf({kRows, kWidth}, numbers(18, 1 + i)));
       leaves_.back()->grad = make_tensor(lab_.memory.allocator(), lab_.memory.observer(), DType::f64, {kRows, kWidth},
@@ -47,6 +55,28 @@ class Machine {
       if (values[i].requires_grad()) return mean(*lab_.tape, values[i]);
     }
     return {};
+  }
+
+  /// What follows the forward of a planned step: perhaps a write that no tape is told of, then the backward. False
+  /// where something was written that no schedule tells of.
+  bool finish_planned(const Value& root) {
+    if (writes_between_) {
+      std::vector<double> bytes = states_[1].to_doubles();
+      for (double& number : bytes) number -= 0.75;
+      states_[1].assign_doubles(bytes);
+    }
+    backward({root}, {root}, false);
+    return effects_.empty() && !writes_between_;
+  }
+
+  const std::vector<int>& effects() const { return effects_; }
+  const std::string& changed() const { return changed_; }
+  /// Lets go of all that is left and gives the live bytes after that.
+  std::int64_t free_all() {
+    bodies_.clear();
+    leaves_.clear();
+    states_.clear();
+    return lab_.memory.meter().live() + indices_.meter().live();
   }
 
   Lab& lab() { return lab_; }
@@ -78,6 +108,8 @@ class Machine {
     out.states = states();
     out.streams = {stream_.position};
     out.effects = effects_;
+    out.changed = changed_;
+    out.left = free_all();
     for (int n : lab_.replayer.replays()) out.replays += n;
     return out;
   }
@@ -153,6 +185,7 @@ class Machine {
     kHook,
     kAliasRead,
     kStepLeaf,
+    kValueHook,
     kOpen,
     kOpenToo,
     kClose,
@@ -182,13 +215,22 @@ class Machine {
         if (!values.empty()) add_into(t, values[i[1] % values.size()], b);
         break;
       case kDropout: values.push_back(dropout(t, stream_, a, 0.25)); break;
-      case kView: values.push_back(reshape(t, transpose(t, reshape(t, a, {kWidth, kRows})), {kRows, kWidth})); break;
+      case kView: {  // as it lies, or made contiguous
+        Value turned = transpose(t, reshape(t, a, {kWidth, kRows}));
+        values.push_back(i[2] % 2 ? std::move(turned) : reshape(t, turned, {kRows, kWidth}));
+        break;
+      }
       case kStop: values.push_back(mul(t, stop_gradient(t, a), b)); break;
       case kArgmax: values.push_back(mul(t, a, slice_mean(gather_rows(t, full, argmax(t, a, -1))))); break;
       case kHook:
-        if (planned_) break;
-        leaves_[i[1] % 2]->hooks.push_back([this, tag = i[2], state](Leaf&) { hook(tag, state); });
+        if (!hooks_) break;
+        leaves_[i[1] % 2]->hooks.push_back([this, tag = i[2], state](Leaf&) { write_in_hook(tag, state); });
         break;
+      case kValueHook: {
+        auto body = [this, tag = i[2], state](const TensorView&) { write_in_hook(tag, state); };
+        values.push_back(hook(t, a, bodies_.emplace_back(body)));
+        break;
+      }
       case kAliasRead: values.push_back(mul(t, a, slice_mean(copy(t, states_[4])))); break;
       case kStepLeaf: add_into(t, leaves_[i[1] % 2]->data, 0.05); break;
       default: break;
@@ -197,10 +239,26 @@ class Machine {
 
   Value slice_mean(Value v) { return mean(*lab_.tape, v, 0); }
 
-  void hook(int tag, const Tensor& state) {
+  void write_in_hook(int tag, const Tensor& state) {
+    if (!hooks_) return;
     effects_.push_back(tag);
+    if (watch_) watch_->allow(state.storage());
     Tape::NoGrad no_grad(*lab_.tape);
     mul_into(*lab_.tape, state, 1.25);
+  }
+
+  /// A backward, which must leave every parameter, state and value handed out as it was, but for what hooks write.
+  void backward(const std::vector<Value>& roots, const std::vector<Value>& values, bool keep) {
+    ByteWatch watch;
+    for (const LeafRef& leaf : leaves_) watch.note("a parameter", leaf->data);
+    for (std::size_t i = 0; i < states_.size(); ++i) watch.note(fmt::format("state {}", i), states_[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) watch.note(fmt::format("value {}", i), values[i].tensor());
+    std::uint64_t position = stream_.position;
+    watch_ = &watch;
+    lab_.tape->backward(roots, keep);
+    watch_ = nullptr;
+    if (changed_.empty()) changed_ = watch.difference();
+    if (changed_.empty() && stream_.position != position) changed_ = "the stream has moved";
   }
 
   void differentiate(const std::vector<Value>& values, int choice) {
@@ -211,19 +269,24 @@ class Machine {
     }
     if (roots.empty()) return;
     bool twice = choice % 3 == 0;
-    lab_.tape->backward(roots, twice);
+    backward(roots, values, twice);
     if (!twice) return;
     add_into(*lab_.tape, states_[1], 0.5);
-    lab_.tape->backward(roots);
+    backward(roots, values, false);
   }
 
   Lab lab_;
   bool segments_, planned_;
+  bool hooks_;           // hooks do something
+  bool writes_between_;  // host code writes a state between forward and backward
   Memory indices_;
   std::vector<LeafRef> leaves_;
   std::vector<Tensor> states_;
   Stream stream_{"r", 5, 1, 0};
   std::vector<int> effects_;
+  std::deque<GradientHook> bodies_;  // nodes name them by address
+  ByteWatch* watch_ = nullptr;       // while a backward runs
+  std::string changed_;              // the first thing that one has changed
 };
 
 }  // namespace
@@ -255,11 +318,12 @@ PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_
     Machine plain(Method::retain, seed, false, Machine::Mode::planned);
     Value root = plain.forward(program);
     if (!root.defined()) return out;
-    plain.lab().tape->backward(root);
+    plain.finish_planned(root);
     root.reset();
     plain.lab().tape->clear();
     out.expected = plain.gradients();
     out.expected_states = plain.states();
+    out.expected_effects = plain.effects();
     out.differentiates = true;
   }
   Machine dry(Method::retain, seed, true, Machine::Mode::dry);
@@ -279,15 +343,21 @@ PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_
   policy.assign(&assignment);
   Tape& tape = *real.lab().tape;
   tape.set_policy(&policy);
-  real.lab().memory.meter().reset_peak();
+  Meter& meter = real.lab().memory.meter();
+  meter.reset_peak();
+  std::int64_t level = meter.live();
   tape.follow(&schedule);
   Value root = real.forward(program);
-  tape.backward(root);
-  out.peak = real.lab().memory.meter().peak();
+  out.foreseen = real.finish_planned(root);
+  out.peak = meter.peak();
   root.reset();
   tape.clear();
+  out.leaked = meter.live() - level;
   out.gradients = real.gradients();
   out.states = real.states();
+  out.effects = real.effects();
+  out.changed = real.changed();
+  out.left = real.free_all();
   return out;
 }
 
@@ -295,9 +365,10 @@ std::string describe(const std::vector<Instruction>& program) {
   static constexpr const char* kNames[] = {
       "sin",       "mul",          "add",          "tanh",         "state_mul", "gather", "write_rows", "add_state",
       "mul_state", "assign_state", "in_place_mul", "in_place_add", "dropout",   "view",   "stop",       "argmax",
-      "hook",      "alias_read",   "step_leaf",    "open",         "open",      "close"};
+      "hook",      "alias_read",   "step_leaf",    "value_hook",   "open",      "open",   "close"};
   std::string text;
-  for (const Instruction& i : program) text += fmt::format("{}({},{},{}) ", kNames[i[0] % 22], i[1], i[2], i[3]);
+  for (const Instruction& i : program)
+    text += fmt::format("{}({},{},{}) ", kNames[i[0] % std::size(kNames)], i[1], i[2], i[3]);
   return text;
 }
 

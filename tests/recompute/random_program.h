@@ -35,7 +35,9 @@ struct Outcome {
   Numbers states;     // all buffers
   std::vector<std::uint64_t> streams;
   std::vector<int> effects;     // log of hooks
+  std::string changed;          // what a backward has changed that no hook wrote; empty where nothing was
   std::int64_t leaked = 0;      // live bytes after the step minus before
+  std::int64_t left = 0;        // live bytes when everything has been freed
   std::int64_t reads_left = 0;  // obligations after the tape is gone
   int replays = 0;
   friend bool operator==(const Outcome& a, const Outcome& b) {
@@ -47,14 +49,19 @@ struct Outcome {
 Outcome run_program(const std::vector<Instruction>& program, Method method, std::uint64_t seed, bool segments = true);
 
 /// One backward of the program's last value, planned: dry walks, a choice drawn from `seed` (options, kept values and
-/// states of each class), the schedule, and the real step that follows it. Hooks and second backwards are left out.
+/// states of each class), the schedule, and the real step that follows it. Second backwards are left out, and of two
+/// programs in three hooks: the peak of a step with hooks is not known before.
 struct PlannedOutcome {
   bool differentiates = false;                // else the rest is empty
   bool exact = false;                         // no row that is read or written follows from data
+  bool foreseen = false;                      // nothing has written that the schedule does not tell of
   std::int64_t predicted_peak = 0, peak = 0;  // bytes
   std::int64_t thought_peak = 0;              // what the solver's problem says of the choice
   Numbers gradients, expected;                // planned, and without segments
   Numbers states, expected_states;
+  std::vector<int> effects, expected_effects;
+  std::string changed;  // as in Outcome
+  std::int64_t leaked = 0, left = 0;
 };
 PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_t seed);
 

@@ -10,6 +10,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/surroundings.h"
 #include "tests/support/text.h"
+#include "tools/conform/machine.h"
 #include "tools/conform/report.h"
 #include "tools/conform/verdict.h"
 
@@ -125,6 +126,28 @@ TEST(Conform, AWrongExpectationIsSeen) {
   EXPECT_EQ(expecting("2.0", "2.0"), Verdict::match);
   EXPECT_EQ(expecting("2.01", "2.0"), Verdict::silent);
   EXPECT_EQ(expecting("2.0", "2.01"), Verdict::state);
+}
+
+/// Changes a byte of each state that a node has read, past every door, once its formula has run.
+class Spoiler final : public TapeObserver {
+ public:
+  void after_backward(const Tape& tape, std::uint32_t index, std::span<const TensorView>) override {
+    const TapeData& data = tape.data();
+    const NodeRecord& node = data.nodes[index];
+    for (std::uint32_t i = 0; i < node.inputs; ++i) {
+      const OperandRecord& operand = data.operands[node.first_operand + i];
+      if (operand.kind == OperandKind::state) *operand.tensor.storage().raw() ^= std::byte{1};
+    }
+  }
+};
+
+TEST(Conform, ABackwardThatChangesABufferIsCaught) {
+  Program program = small(R"({"do": "mul", "in": ["x", "B"], "out": "y"}, {"do": "backward", "of": ["y"]})");
+  Memory memory;
+  Spoiler spoiler;
+  Machine machine(program, memory, {.method = Method::retain, .observer = &spoiler});
+  std::string text = error_of_kind(ErrorKind::internal, [&] { machine.run(); });
+  EXPECT_PRED2(contains, text, "'B' has other bytes");
 }
 
 TEST(Conform, ResultLinesHoldAllValues) {

@@ -36,6 +36,7 @@ Machine::Machine(const Program& program, Memory& memory, const MachineOptions& o
   tape_->set_replayer(&replayer_);
   tape_->set_observer(options.observer);
   watch_states();
+  declared_bytes_ = memory_.meter().live();
   main_.locals = std::make_shared<Scope>();
   frame_ = &main_;
 }
@@ -205,6 +206,12 @@ CellData Machine::cell(const std::string& name) const {
     data.tensor = data_of(value ? value->tensor() : std::get<Tensor>(cell.content.what()));
   }
   return data;
+}
+
+std::int64_t Machine::clear_tape() {
+  tape_->clear();
+  const Meter& meter = memory_.meter();
+  return std::max<std::int64_t>(0, meter.live() - meter.live(Category::gradients) - declared_bytes_);
 }
 
 std::int64_t Machine::replays(const std::string& segment) const {

@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "autograd/tape.h"
+#include "memory/byte_watch.h"
 #include "recompute/methods.h"
 #include "recompute/replay.h"
 #include "tools/conform/program.h"
@@ -64,7 +65,8 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  /// Runs main. Errors: whatever the framework refuses, with the statement's place as context.
+  /// Runs main. Errors: whatever the framework refuses, with the statement's place as context; internal, where a
+  /// backward changed what it must leave alone.
   void run();
   bool in_backward() const { return in_backward_; }
 
@@ -75,6 +77,8 @@ class Machine {
   CellData cell(const std::string& name) const;
   /// Most replays of one instance of a segment.
   std::int64_t replays(const std::string& segment) const;
+  /// Clears the tape; the live bytes beyond those of what was declared and of gradients, if there are any.
+  std::int64_t clear_tape();
 
  private:
   /// Where names are looked up: the innermost scope, then, in a segment, main's.
@@ -89,6 +93,12 @@ class Machine {
     Scope outer;  // main's values that the body names, as they stood
     bool main = false;
     std::function<void()> call;
+  };
+
+  /// What a backward must leave alone while it runs, but for what the program's own hooks do.
+  struct Watched {
+    ByteWatch bytes;
+    std::map<std::string, std::uint64_t> positions;  // of streams
   };
 
   void declare(const Program& program);
@@ -115,6 +125,9 @@ class Machine {
   void run_hook(const Statement& s);
   void run_on_grad(const Statement& s);
   void run_backward(const Statement& s);
+  void differentiate(const std::vector<Value>& roots, bool keep);
+  void watch(Watched& watched) const;
+  void require_untouched(const Watched& watched) const;
   void run_grad(const Statement& s);
 
   const Object& lookup(const std::string& name) const;
@@ -144,7 +157,8 @@ class Machine {
   std::deque<Closure> closures_;
   Frame main_;
   Frame* frame_ = nullptr;
-  std::int64_t statements_ = 0;
+  std::int64_t statements_ = 0, declared_bytes_ = 0;
+  Watched* watched_ = nullptr;  // while a backward runs
   bool in_backward_ = false;
 };
 

@@ -197,13 +197,55 @@ void Machine::run_backward(const Statement& s) {
   for (std::int64_t failures = 0;; ++failures) {
     try {
       in_backward_ = true;
-      tape_->backward(roots, s.keep || options_.keep_all);
+      differentiate(roots, s.keep || options_.keep_all);
       in_backward_ = false;
       return;
     } catch (const InjectedFailure&) {
       if (failures == s.retries) throw;
     }
   }
+}
+
+/// Whatever comes of a backward, every buffer, parameter, cell, value and stream is as it was, but for what hooks did.
+void Machine::differentiate(const std::vector<Value>& roots, bool keep) {
+  Watched watched;
+  watch(watched);
+  Restore<Watched*> while_it_runs(watched_, &watched);
+  try {
+    tape_->backward(roots, keep);
+  } catch (const InjectedFailure&) {
+    require_untouched(watched);
+    throw;
+  }
+  require_untouched(watched);
+}
+
+void Machine::watch(Watched& watched) const {
+  auto note = [&](const std::string& name, const Tensor& tensor) { watched.bytes.note("'" + name + "'", tensor); };
+  auto note_arg = [&](const std::string& name, const Arg& arg) {
+    if (const auto* value = std::get_if<Value>(&arg.what())) note(name, value->tensor());
+    if (const auto* tensor = std::get_if<Tensor>(&arg.what())) note(name, *tensor);
+  };
+  for (const Scope* scope : {&declared_, static_cast<const Scope*>(main_.locals.get())}) {
+    for (const auto& [name, object] : *scope) {
+      if (const auto* value = std::get_if<Value>(&object)) note(name, value->tensor());
+      if (const auto* leaf = std::get_if<LeafObject>(&object)) note(name, leaf->leaf->data);
+      if (const auto* state = std::get_if<StateObject>(&object)) note(name, state->tensor);
+    }
+  }
+  for (const auto& [name, cell] : cells_) note_arg(name, cell.content);
+  for (const auto& [name, stream] : streams_) watched.positions[name] = stream.position;
+}
+
+void Machine::require_untouched(const Watched& watched) const {
+  std::string changed = watched.bytes.difference();
+  for (const auto& [name, position] : watched.positions) {
+    std::uint64_t stands = streams_.at(name).position;
+    if (changed.empty() && stands != position)
+      changed = fmt::format("stream '{}' stands at {} instead of {}", name, stands, position);
+  }
+  if (changed.empty()) return;
+  fail(ErrorKind::internal, "[backward] expected all but what hooks wrote as it was before: {}", changed);
 }
 
 void Machine::run_grad(const Statement& s) {

@@ -12,6 +12,18 @@
 
 namespace reprise::conform {
 
+namespace {
+
+/// The bytes that a write to `object` may change; null where it stands for none.
+const Storage* storage_of_object(const Object& object) {
+  if (const auto* value = std::get_if<Value>(&object)) return value->tensor().storage_ref().get();
+  if (const auto* leaf = std::get_if<LeafObject>(&object)) return leaf->leaf->data.storage_ref().get();
+  if (const auto* state = std::get_if<StateObject>(&object)) return state->tensor.storage_ref().get();
+  return nullptr;
+}
+
+}  // namespace
+
 void Machine::run_op(const Statement& s) {
   std::vector<Arg> in;
   for (const Operand& each : s.in) in.push_back(operand(each));
@@ -42,6 +54,7 @@ void Machine::run_read(const Statement& s) {
 
 void Machine::run_write(const Statement& s) {
   Object to = lookup(s.target);
+  if (const Storage* storage = watched_ ? storage_of_object(to) : nullptr) watched_->bytes.allow(*storage);
   Arg value = operand(s.value);
   if (const auto* target = std::get_if<Value>(&to)) {
     if (s.region.kind == RegionSpec::Kind::span || s.region.kind == RegionSpec::Kind::block) {
@@ -93,6 +106,7 @@ void Machine::write_in_order(const Statement& s, const Arg& to, const Arg& value
 /// A foreign generator's numbers come to the tape as data, as a batch would: the framework need not know their source.
 void Machine::run_draw(const Statement& s) {
   Stream& stream = streams_.at(s.target);
+  if (watched_) watched_->positions[s.target] += static_cast<std::uint64_t>(element_count(s.shape));
   if (program_.streams.at(s.target).kind != StreamKind::foreign) {
     Tape::NoGrad no_grad(*tape_);
     return bind(s.out, uniform(*tape_, stream, s.shape, program_.dtype));

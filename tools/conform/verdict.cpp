@@ -32,6 +32,7 @@ Outcome run_once(const Program& program, const MachineOptions& options) {
     try {
       machine.run();
       collect(program, machine, outcome);
+      outcome.left_bytes = machine.clear_tape();
     } catch (...) {
       in_backward = machine.in_backward();
       throw;
@@ -128,9 +129,11 @@ Difference compare_state(const Program& program, const Outcome& outcome, double 
   return {};
 }
 
-/// Programs without an error must also give all memory back.
+/// Programs without an error must also give all memory back, first that of the tape.
 Judgement judge_leak(const Outcome& outcome, Judgement judgement) {
   if (judgement.verdict != Verdict::match && judgement.verdict != Verdict::ran) return judgement;
+  if (outcome.left_bytes > 0)
+    return {Verdict::state, false, fmt::format("{} bytes are live after the tape is cleared", outcome.left_bytes)};
   if (outcome.leaked_bytes == 0) return judgement;
   return {Verdict::state, false, fmt::format("{} bytes are live after the run is over", outcome.leaked_bytes)};
 }

@@ -23,6 +23,7 @@ struct Outcome {
   std::map<std::string, std::uint64_t> streams;
   std::map<std::string, CellData> cells;
   std::map<std::string, std::int64_t> replays;  // per segment, the most of one instance
+  std::int64_t left_bytes = 0;                  // live beyond declared things and gradients when the tape is cleared
   std::int64_t leaked_bytes = 0;                // live when everything of the run is gone
 };
 

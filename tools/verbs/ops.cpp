@@ -91,6 +91,7 @@ const char* kind_name(AttrKind kind) {
     case AttrKind::flag: return "flag";
     case AttrKind::real: return "real";
     case AttrKind::dims: return "list of integers";
+    case AttrKind::address: return "address of host code";
   }
   return "";
 }
