@@ -15,7 +15,7 @@
 namespace reprise::solver {
 namespace {
 
-constexpr Allowed kRetain{true, false, false};
+constexpr Allowed kKeepAll{true, false, false};
 
 bool cbc_is_there() { return std::system("command -v cbc >/dev/null 2>&1") == 0; }
 
@@ -77,7 +77,7 @@ TEST(Cbc, FindsNoBetterPlanAndNoLowerBoundOnSteps) {
                                           .finer_options = segments % 3,
                                           .classes = 0.15,
                                           .seed = static_cast<std::uint64_t>(segments)});
-      std::int64_t low = smallest_budget(instance, {}).bytes, high = solve(instance, INT64_MAX / 4, kRetain).peak;
+      std::int64_t low = smallest_budget(instance, {}).bytes, high = solve(instance, INT64_MAX / 4, kKeepAll).peak;
       for (double share : {0.25, 0.6}) {
         auto budget = low + static_cast<std::int64_t>(share * static_cast<double>(high - low));
         compare(instance, budget, {}, full ? 60 : 5, decided);
