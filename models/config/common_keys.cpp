@@ -132,7 +132,7 @@ std::vector<Key> recompute_keys() {
           "file of times written by `reprise plan --profile-out`, to plan with instead of measuring; the same times give "
           "the same plan"),
       integer_key("recompute.profile_steps", 5, at_least(1), "steps",
-                  "real steps that times are measured on before planning, inside memory.budget"),
+                  "real steps that times are measured on before planning, inside memory.budget; more of short ones"),
       choice_key("guard", "off", {"off", "on"}, "check that every op does only what its contract declares (slow)"),
       integer_key("check.guard_batch", 4, at_least(1), "images", "batch of the guarded step of a check"),
   };

@@ -1,6 +1,7 @@
 #include "models/train/measure_profile.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/interrupt.h"
 #include "core/machine.h"
@@ -14,7 +15,12 @@ namespace reprise {
 
 namespace {
 
+using SteadyClock = std::chrono::steady_clock;
+
 constexpr int kWarmUp = 2;
+// Times of short steps scatter most, and more of them cost little.
+constexpr std::chrono::milliseconds kEnough(250);
+constexpr std::int64_t kMostShortSteps = 32;
 
 /// What the plan's snapshots, records and exchanges cost a step by `costs`.
 std::int64_t moved_by(const Plan& plan, const Problem& problem, const MoveCosts& costs) {
@@ -41,6 +47,14 @@ void run(BareSteps& steps, StepTimer& timer, std::int64_t count) {
     timer.end();
     if (stop_requested()) throw Interrupted{"profiling; nothing was written"};
   }
+}
+
+/// `least` steps, and more of short ones.
+void run_enough(BareSteps& steps, StepTimer& timer, std::int64_t least) {
+  SteadyClock::time_point start = SteadyClock::now();
+  run(steps, timer, least);
+  for (std::int64_t done = least; done < kMostShortSteps && SteadyClock::now() - start < kEnough; ++done)
+    run(steps, timer, 1);
 }
 
 }  // namespace
@@ -83,7 +97,7 @@ Profile measure_profile(const Config& config, const std::shared_ptr<const Plan>&
     timer.attach(steps.tape());
     run(steps, timer, kWarmUp);
     timer.forget();
-    run(steps, timer, config.get_int("recompute.profile_steps"));
+    run_enough(steps, timer, config.get_int("recompute.profile_steps"));
     timer.read(profile);
     timer.detach();
     profile.isa = read_context("isa", steps.tape());
