@@ -10,6 +10,7 @@
 #include "ops/implementation.h"
 #include "ops/onednn.h"
 #include "ops/operands.h"
+#include "ops/winograd.h"
 
 namespace reprise {
 namespace {
@@ -24,6 +25,7 @@ onednn::ConvAlgorithm algorithm_of(ConvImplementation implementation) {
 std::int64_t workspace_of(const ConvGeometry& g, ConvPass pass, DType dtype) {
   ConvImplementation implementation = choose_conv(g, pass, dtype);
   if (implementation == ConvImplementation::eigen) return portable::conv_workspace(g, pass, size_of(dtype));
+  if (implementation == ConvImplementation::winograd) return winograd::workspace(g, pass);
   return onednn::conv_workspace(g, algorithm_of(implementation), pass);
 }
 
@@ -56,7 +58,11 @@ void forward(ForwardContext& c) {
   dispatch_float(x.dtype, [&]<class T>() {
     const T* bias = g.bias ? c.in(kBias).as<T>() : nullptr;
     if constexpr (std::is_same_v<T, float>) {
-      if (implementation != ConvImplementation::eigen) {
+      if (implementation == ConvImplementation::winograd) {
+        winograd::forward(g, x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(), c.workspace);
+        return;
+      }
+      if (is_onednn(implementation)) {
         onednn::conv_forward(g, algorithm_of(implementation), x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(),
                              c.workspace);
         return;
@@ -73,7 +79,11 @@ void backward_data(BackwardContext& c, const ConvGeometry& g) {
   T* dx = c.grad(kX).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     ConvImplementation implementation = choose_conv(g, ConvPass::backward_data, DType::f32);
-    if (implementation != ConvImplementation::eigen) {
+    if (implementation == ConvImplementation::winograd) {
+      winograd::backward_data(g, dy, weight, dx, c.accumulates(kX), c.workspace);
+      return;
+    }
+    if (is_onednn(implementation)) {
       onednn::conv_backward_data(g, algorithm_of(implementation), dy, weight, dx, c.accumulates(kX), c.workspace);
       return;
     }
@@ -88,7 +98,11 @@ void backward_weights(BackwardContext& c, const ConvGeometry& g) {
   T* dw = c.grad(kWeight).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     ConvImplementation implementation = choose_conv(g, ConvPass::backward_weights, DType::f32);
-    if (implementation != ConvImplementation::eigen) {
+    if (implementation == ConvImplementation::winograd) {
+      winograd::backward_weights(g, x, dy, dw, c.accumulates(kWeight), c.workspace);
+      return;
+    }
+    if (is_onednn(implementation)) {
       onednn::conv_backward_weights(g, algorithm_of(implementation), x, dy, dw, c.accumulates(kWeight), c.workspace);
       return;
     }
@@ -146,7 +160,7 @@ ConvGeometry conv_geometry(const Shape& x, const Shape& weight, const Attrs& att
 
 const Op kConv2d{
     .name = "conv2d",
-    .about = "2-D convolution, NHWC by OIHW; the gradient of weight repeats bit for bit at one thread count only",
+    .about = "2-D convolution, NHWC by OIHW; oneDNN's gradient of weight repeats bit for bit at one thread count only",
     .inputs = {"x", "weight", "bias?"},
     .outputs = {"y"},
     .attrs = {{"stride_h", AttrKind::integer},

@@ -6,22 +6,27 @@
 #include "ops/conv_geometry.h"
 #include "ops/matmul.h"
 #include "ops/onednn.h"
+#include "ops/winograd.h"
 
 namespace reprise {
 namespace {
 
 thread_local int portable_depth = 0;
 
-const char* library_refusal(DType dtype) {
+const char* fast_refusal(DType dtype) {
   if (dtype != DType::f32) return "it takes f32 only";
-  if (PortableOnly::active()) return "portable implementations were asked for";
-  return onednn::refusal();
+  return PortableOnly::active() ? "portable implementations were asked for" : nullptr;
+}
+
+const char* library_refusal(DType dtype) {
+  const char* reason = fast_refusal(dtype);
+  return reason ? reason : onednn::refusal();
 }
 
 // Measured on two kinds of processor: below this width the transforms cost more than they save.
 constexpr std::int64_t kWinogradChannels = 32;
 
-const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
+const char* library_winograd_refusal(const ConvGeometry& g, ConvPass pass) {
   if (!onednn::has_avx512()) return "Winograd needs AVX-512";
   if (g.kh != 3 || g.kw != 3) return "Winograd takes 3x3 kernels only";
   if (g.stride != Pair(1) || g.dilation != Pair(1)) return "Winograd takes stride 1 and dilation 1 only";
@@ -34,7 +39,7 @@ const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
 
 std::string conv_name(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass) {
   std::string name = to_string(implementation);
-  if (implementation == ConvImplementation::eigen) return name;
+  if (!is_onednn(implementation)) return name;
   auto algorithm = implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
                                                                          : onednn::ConvAlgorithm::direct;
   return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, algorithm, pass));
@@ -80,7 +85,8 @@ PortableOnly::~PortableOnly() { --portable_depth; }
 bool PortableOnly::active() { return portable_depth > 0; }
 
 const char* to_string(ConvImplementation implementation) {
-  constexpr const char* kNames[kConvImplementationCount] = {"oneDNN Winograd", "oneDNN direct", "im2col and Eigen"};
+  constexpr const char* kNames[kConvImplementationCount] = {"Winograd", "oneDNN Winograd", "oneDNN direct",
+                                                            "im2col and Eigen"};
   return kNames[static_cast<int>(implementation)];
 }
 
@@ -90,9 +96,11 @@ const char* to_string(GemmImplementation implementation) {
 
 const char* conv_refusal(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass, DType dtype) {
   if (implementation == ConvImplementation::eigen) return nullptr;
-  if (const char* reason = library_refusal(dtype)) return reason;
+  bool own = implementation == ConvImplementation::winograd;
+  if (const char* reason = own ? fast_refusal(dtype) : library_refusal(dtype)) return reason;
   if (g.x_size() == 0 || g.y_size() == 0 || g.weight_size() == 0) return "nothing to compute";
-  if (implementation == ConvImplementation::onednn_winograd) return winograd_refusal(g, pass);
+  if (own) return winograd::refusal(g);
+  if (implementation == ConvImplementation::onednn_winograd) return library_winograd_refusal(g, pass);
   return onednn::conv_refusal(g, onednn::ConvAlgorithm::direct, pass);
 }
 

@@ -112,14 +112,19 @@ TEST(Conv2d, GradientsAgreeWithCentralDifferences) {
 
 // Shapes that reach each library kernel, batches that do not divide into chunks among them.
 std::vector<Case> library_cases() {
-  return {{"direct", {5, 8, 8, 16}, {16, 16, 3, 3}, {.padding = 1}, true},
+  return {{"direct", {5, 8, 8, 24}, {24, 24, 3, 3}, {.padding = 1}, true},
           {"stem", {3, 9, 7, 3}, {16, 3, 3, 3}, {.padding = 1}, false},
           {"strided", {3, 8, 8, 16}, {32, 16, 3, 3}, {.stride = 2, .padding = 1}, false},
           {"pointwise", {4, 8, 8, 16}, {32, 16, 1, 1}, {.stride = 2}, true},
           {"grouped", {2, 6, 6, 32}, {32, 16, 3, 3}, {.padding = 1, .groups = 2}, false},
           {"winograd", {3, 8, 8, 64}, {64, 64, 3, 3}, {.padding = 1}, true},
+          {"winograd narrow", {5, 8, 12, 16}, {16, 16, 3, 3}, {.padding = 1}, true},
           {"winograd odd", {2, 7, 9, 64}, {96, 64, 3, 3}, {.padding = 1}, false},
-          {"winograd chunks", {35, 24, 24, 64}, {64, 64, 3, 3}, {.padding = 1}, false}};
+          {"winograd uneven", {3, 5, 6, 48}, {112, 48, 3, 3}, {.padding = 1}, true},
+          {"winograd tiny", {4, 2, 1, 32}, {16, 32, 3, 3}, {.padding = 1}, false},
+          {"winograd blocks", {7, 13, 17, 16}, {32, 16, 3, 3}, {.padding = 1}, false},
+          {"winograd library", {3, 6, 9, 160}, {144, 160, 3, 3}, {.padding = 1}, true},
+          {"winograd chunks", {35, 24, 24, 144}, {144, 144, 3, 3}, {.padding = 1}, false}};
 }
 
 TEST(Conv2d, LibraryAgreesWithThePortableImplementation) {
@@ -182,6 +187,11 @@ TEST(Conv2d, BitsRepeatAndDoNotDependOnThreadsButForTheLibrarysWeightGradient) {
     EXPECT_EQ(one.y_bits, two.y_bits);
     EXPECT_EQ(one.dx_bits, two.dx_bits);
     EXPECT_EQ(two.dw_bits, again.dw_bits);
+    bool own = !is_onednn(choose_conv(conv_geometry(test.x, test.weight, attrs_of(test.options), false),
+                                      ConvPass::backward_weights, DType::f32));
+    if (own) {
+      EXPECT_EQ(one.dw_bits, two.dw_bits);
+    }
   }
 }
 
@@ -210,7 +220,7 @@ TEST(Conv2d, WinogradStaysWithinItsErrorBound) {
       distance += (got[i] - expected[i]) * (got[i] - expected[i]), size += expected[i] * expected[i];
     return std::sqrt(distance / size);
   };
-  for (std::int64_t channels : {32, 128}) {
+  for (std::int64_t channels : {16, 32, 64, 128, 144}) {
     Case test{"winograd", {4, 16, 16, channels}, {channels, channels, 3, 3}, {.padding = 1}, false};
     Result fast = run(test, DType::f32), exact = run(test, DType::f64);
     EXPECT_LT(rms(fast.y, exact.y), 3e-6) << channels;
@@ -240,13 +250,18 @@ TEST(Implementation, TheChoiceIsExplained) {
   auto narrow = why(kConv2d, {{2, 8, 8, 16}, {16, 16, 3, 3}}, DType::f32, attrs);
   ASSERT_EQ(narrow.size(), 3u);
   EXPECT_FALSE(narrow[0].refused.empty());
+  auto thin = why(kConv2d, {{2, 8, 8, 8}, {8, 8, 3, 3}}, DType::f32, attrs);
+  EXPECT_NE(describe(thin).find("not Winograd: it takes multiples of 16 channels"), std::string::npos);
   auto exact = why(kConv2d, {{2, 8, 8, 16}, {16, 16, 3, 3}}, DType::f64, attrs);
   EXPECT_EQ(exact[0].chosen, "im2col and Eigen");
   EXPECT_NE(describe(exact).find("it takes f32 only"), std::string::npos);
   if (onednn::has_avx512()) {
     auto wide = why(kConv2d, {{2, 8, 8, 32}, {32, 32, 3, 3}}, DType::f32, attrs);
-    EXPECT_NE(wide[0].chosen.find("Winograd"), std::string::npos) << wide[0].chosen;
-    EXPECT_EQ(narrow[0].chosen.find("Winograd"), std::string::npos) << narrow[0].chosen;
+    EXPECT_EQ(wide[0].chosen, "Winograd");
+    EXPECT_EQ(narrow[0].chosen, "Winograd");
+    EXPECT_EQ(thin[0].chosen.find("Winograd"), std::string::npos) << thin[0].chosen;
+    auto wider = why(kConv2d, {{2, 8, 8, 256}, {256, 256, 3, 3}}, DType::f32, attrs);
+    EXPECT_NE(wider[0].chosen.find("oneDNN Winograd"), std::string::npos) << wider[0].chosen;
   }
 }
 
