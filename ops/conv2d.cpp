@@ -17,16 +17,11 @@ namespace {
 
 enum Operand { kX, kWeight, kBias };
 
-onednn::ConvAlgorithm algorithm_of(ConvImplementation implementation) {
-  return implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
-                                                               : onednn::ConvAlgorithm::direct;
-}
-
 std::int64_t workspace_of(const ConvGeometry& g, ConvPass pass, DType dtype) {
   ConvImplementation implementation = choose_conv(g, pass, dtype);
   if (implementation == ConvImplementation::eigen) return portable::conv_workspace(g, pass, size_of(dtype));
   if (implementation == ConvImplementation::winograd) return winograd::workspace(g, pass);
-  return onednn::conv_workspace(g, algorithm_of(implementation), pass);
+  return onednn::conv_workspace(g, pass);
 }
 
 ConvGeometry for_backward(ConvGeometry g) {
@@ -62,9 +57,8 @@ void forward(ForwardContext& c) {
         winograd::forward(g, x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(), c.workspace);
         return;
       }
-      if (is_onednn(implementation)) {
-        onednn::conv_forward(g, algorithm_of(implementation), x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(),
-                             c.workspace);
+      if (implementation == ConvImplementation::onednn) {
+        onednn::conv_forward(g, x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(), c.workspace);
         return;
       }
     }
@@ -83,8 +77,8 @@ void backward_data(BackwardContext& c, const ConvGeometry& g) {
       winograd::backward_data(g, dy, weight, dx, c.accumulates(kX), c.workspace);
       return;
     }
-    if (is_onednn(implementation)) {
-      onednn::conv_backward_data(g, algorithm_of(implementation), dy, weight, dx, c.accumulates(kX), c.workspace);
+    if (implementation == ConvImplementation::onednn) {
+      onednn::conv_backward_data(g, dy, weight, dx, c.accumulates(kX), c.workspace);
       return;
     }
   }
@@ -102,8 +96,8 @@ void backward_weights(BackwardContext& c, const ConvGeometry& g) {
       winograd::backward_weights(g, x, dy, dw, c.accumulates(kWeight), c.workspace);
       return;
     }
-    if (is_onednn(implementation)) {
-      onednn::conv_backward_weights(g, algorithm_of(implementation), x, dy, dw, c.accumulates(kWeight), c.workspace);
+    if (implementation == ConvImplementation::onednn) {
+      onednn::conv_backward_weights(g, x, dy, dw, c.accumulates(kWeight), c.workspace);
       return;
     }
   }

@@ -23,26 +23,16 @@ const char* library_refusal(DType dtype) {
   return reason ? reason : onednn::refusal();
 }
 
-// Measured on two kinds of processor: below this width the transforms cost more than they save.
-constexpr std::int64_t kWinogradChannels = 32;
-
-const char* library_winograd_refusal(const ConvGeometry& g, ConvPass pass) {
-  if (!onednn::has_avx512()) return "Winograd needs AVX-512";
-  if (g.kh != 3 || g.kw != 3) return "Winograd takes 3x3 kernels only";
-  if (g.stride != Pair(1) || g.dilation != Pair(1)) return "Winograd takes stride 1 and dilation 1 only";
-  if (g.padding != Pair(1)) return "Winograd is used with padding 1 only";
-  if (g.groups != 1) return "Winograd takes one group only";
-  if (std::min(g.in, g.out) < kWinogradChannels) return "Winograd pays from 32 channels";
-  if (g.in % 16 != 0 || g.out % 16 != 0) return "Winograd takes multiples of 16 channels";
-  return onednn::conv_refusal(g, onednn::ConvAlgorithm::winograd, pass);
+const char* winograd_refusal(const ConvGeometry& g, DType dtype) {
+  if (const char* reason = fast_refusal(dtype)) return reason;
+  if (onednn::refusal() == nullptr && !onednn::has_avx512()) return "oneDNN does without AVX-512, by its environment";
+  return winograd::refusal(g);
 }
 
 std::string conv_name(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass) {
   std::string name = to_string(implementation);
-  if (!is_onednn(implementation)) return name;
-  auto algorithm = implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
-                                                                         : onednn::ConvAlgorithm::direct;
-  return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, algorithm, pass));
+  if (implementation != ConvImplementation::onednn) return name;
+  return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, pass));
 }
 
 Why why_conv(const ConvGeometry& g, ConvPass pass, const char* title, DType dtype) {
@@ -85,8 +75,7 @@ PortableOnly::~PortableOnly() { --portable_depth; }
 bool PortableOnly::active() { return portable_depth > 0; }
 
 const char* to_string(ConvImplementation implementation) {
-  constexpr const char* kNames[kConvImplementationCount] = {"Winograd", "oneDNN Winograd", "oneDNN direct",
-                                                            "im2col and Eigen"};
+  constexpr const char* kNames[kConvImplementationCount] = {"Winograd", "oneDNN", "im2col and Eigen"};
   return kNames[static_cast<int>(implementation)];
 }
 
@@ -96,12 +85,10 @@ const char* to_string(GemmImplementation implementation) {
 
 const char* conv_refusal(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass, DType dtype) {
   if (implementation == ConvImplementation::eigen) return nullptr;
-  bool own = implementation == ConvImplementation::winograd;
-  if (const char* reason = own ? fast_refusal(dtype) : library_refusal(dtype)) return reason;
   if (g.x_size() == 0 || g.y_size() == 0 || g.weight_size() == 0) return "nothing to compute";
-  if (own) return winograd::refusal(g);
-  if (implementation == ConvImplementation::onednn_winograd) return library_winograd_refusal(g, pass);
-  return onednn::conv_refusal(g, onednn::ConvAlgorithm::direct, pass);
+  if (implementation == ConvImplementation::winograd) return winograd_refusal(g, dtype);
+  const char* reason = library_refusal(dtype);
+  return reason ? reason : onednn::conv_refusal(g, pass);
 }
 
 ConvImplementation choose_conv(const ConvGeometry& g, ConvPass pass, DType dtype) {

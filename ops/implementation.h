@@ -12,12 +12,8 @@
 
 namespace reprise {
 
-enum class ConvImplementation : std::uint8_t { winograd, onednn_winograd, onednn_direct, eigen };
-constexpr int kConvImplementationCount = 4;
-/// Whether it is oneDNN's, which has a name for its kernel.
-constexpr bool is_onednn(ConvImplementation implementation) {
-  return implementation == ConvImplementation::onednn_winograd || implementation == ConvImplementation::onednn_direct;
-}
+enum class ConvImplementation : std::uint8_t { winograd, onednn, eigen };
+constexpr int kConvImplementationCount = 3;
 const char* to_string(ConvImplementation implementation);
 
 /// Null when the implementation takes the case, else why not.

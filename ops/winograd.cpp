@@ -13,11 +13,23 @@ namespace reprise::winograd {
 
 namespace {
 
-// Below, transforms cost more than they save; above, transformed kernels leave the second-level cache.
-constexpr std::int64_t kFewestChannels = 16, kMostChannels = 128;
+// Tiles from which on transforming the kernels is paid for by the products that it saves (measured: some 12).
+constexpr std::int64_t kFewestTiles = 24;
 
 // Rows that one pass over a transformed kernel serves; tiles are taken in multiples of it.
 constexpr std::int64_t kRowsAtOnce = 12;
+
+// Channels that are summed at once. Sums of such sums keep more digits than one long sum: the error of 512 channels
+// stays near that of 64.
+constexpr std::int64_t kDepth = 64;
+
+// How many tiles are transformed, multiplied and transformed back at once. Measured: they stay in the second-level
+// cache; where the kernels alone do not fit there, more tiles share the reading of them.
+std::int64_t tiles_at_once(std::int64_t k, std::int64_t n) {
+  if (k * n > 256 * 256) return 8 * kRowsAtOnce;
+  if (k * n > 128 * 128) return 4 * kRowsAtOnce;
+  return k + n <= 32 ? 4 * kRowsAtOnce : 2 * kRowsAtOnce;
+}
 
 /// The sizes of a pass as a product: for each of 36 points, [tiles x k] by [k x n].
 struct Sizes {
@@ -36,7 +48,7 @@ struct Sizes {
         rows((h + kTile - 1) / kTile),
         columns((w + kTile - 1) / kTile),
         tiles(images * rows * columns),
-        block(k + n <= 64 ? 4 * kRowsAtOnce : 2 * kRowsAtOnce),  // measured: in the second-level cache, not too few
+        block(tiles_at_once(k, n)),
         shares(thread_count()) {}
 
   std::int64_t kernel() const { return kPoints * k * n; }
@@ -141,25 +153,33 @@ REPRISE_WINOGRAD void transform_kernels(const Sizes& s, const float* weight, boo
   }
 }
 
+/// c[tile][n] (+)= a[tile][k] b[k][n] for `tiles` rows, `depth` numbers of k.
+template <bool kAdd>
+REPRISE_WINOGRAD void multiply_point(const Sizes& s, std::int64_t tiles, std::int64_t depth, const float* a,
+                                     const float* b, float* c) {
+  std::int64_t n = 0;
+  for (; n + 4 * kLanes <= s.n; n += 4 * kLanes) {
+    for (std::int64_t t = 0; t < tiles; t += kRowsAtOnce / 2)
+      multiply<kRowsAtOnce / 2, 4, kAdd>(depth, a + t * s.k, s.k, 1, b + n, s.n, c + t * s.n + n, s.n);
+  }
+  for (; n + 2 * kLanes <= s.n; n += 2 * kLanes) {
+    for (std::int64_t t = 0; t < tiles; t += kRowsAtOnce)
+      multiply<kRowsAtOnce, 2, kAdd>(depth, a + t * s.k, s.k, 1, b + n, s.n, c + t * s.n + n, s.n);
+  }
+  for (; n < s.n; n += kLanes) {
+    for (std::int64_t t = 0; t < tiles; t += kRowsAtOnce)
+      multiply<kRowsAtOnce, 1, kAdd>(depth, a + t * s.k, s.k, 1, b + n, s.n, c + t * s.n + n, s.n);
+  }
+}
+
 /// right[point][tile][n] = left[point][tile][k] kernel[point][k][n], for the first `tiles` of a block.
-REPRISE_WINOGRAD void multiply_tiles(const Sizes& s, std::int64_t tiles, const float* left, const float* kernel,
-                                     float* right) {
+void multiply_tiles(const Sizes& s, std::int64_t tiles, const float* left, const float* kernel, float* right) {
   for (int point = 0; point < kPoints; ++point) {
     const float *a = left + point * s.block * s.k, *b = kernel + point * s.k * s.n;
     float* c = right + point * s.block * s.n;
-    std::int64_t n = 0;
-    for (; n + 4 * kLanes <= s.n; n += 4 * kLanes) {
-      for (std::int64_t t = 0; t < tiles; t += 6)
-        multiply<6, 4, false>(s.k, a + t * s.k, s.k, 1, b + n, s.n, c + t * s.n + n, s.n);
-    }
-    for (; n + 2 * kLanes <= s.n; n += 2 * kLanes) {
-      for (std::int64_t t = 0; t < tiles; t += kRowsAtOnce)
-        multiply<kRowsAtOnce, 2, false>(s.k, a + t * s.k, s.k, 1, b + n, s.n, c + t * s.n + n, s.n);
-    }
-    for (; n < s.n; n += kLanes) {
-      for (std::int64_t t = 0; t < tiles; t += kRowsAtOnce)
-        multiply<kRowsAtOnce, 1, false>(s.k, a + t * s.k, s.k, 1, b + n, s.n, c + t * s.n + n, s.n);
-    }
+    multiply_point<false>(s, tiles, std::min(s.k, kDepth), a, b, c);
+    for (std::int64_t k = kDepth; k < s.k; k += kDepth)
+      multiply_point<true>(s, tiles, std::min(s.k - k, kDepth), a + k, b + k * s.n, c);
   }
 }
 
@@ -228,8 +248,7 @@ const char* refusal(const ConvGeometry& g) {
   if (g.padding != Pair(1)) return "it takes padding 1 only";
   if (g.groups != 1) return "it takes one group only";
   if (g.in % kLanes != 0 || g.out % kLanes != 0) return "it takes multiples of 16 channels";
-  if (std::min(g.in, g.out) < kFewestChannels) return "it pays from 16 channels";
-  if (std::max(g.in, g.out) > kMostChannels) return "it pays up to 128 channels";
+  if (Sizes(g, ConvPass::forward).tiles < kFewestTiles) return "it pays from 24 tiles of 4x4 pixels";
   return nullptr;
 }
 
@@ -256,7 +275,7 @@ void backward_data(const ConvGeometry& g, const float* dy, const float* weight, 
 }
 
 // Note: threads share the transforms of many tiles, then the 36 points, each of which sums over all tiles in their
-// order: so the bits do not depend on the number of threads, and no thread needs sums of its own.
+// order, block by block: so the bits do not depend on the number of threads, and no thread needs sums of its own.
 void backward_weights(const ConvGeometry& g, const float* x, const float* dy, float* dw, bool accumulate,
                       std::byte* workspace) {
   Sizes s(g, ConvPass::backward_weights);
@@ -278,8 +297,10 @@ void backward_weights(const ConvGeometry& g, const float* x, const float* dy, fl
     });
     parallel_blocks(kPoints, (kPoints + s.shares - 1) / s.shares, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t point = begin; point < end; ++point) {
-        add_products(s, tiles, buffers.left + point * most * s.k, buffers.right + point * most * s.n,
-                     sums + point * s.k * s.n);
+        const float *left = buffers.left + point * most * s.k, *right = buffers.right + point * most * s.n;
+        for (std::int64_t t = 0; t < tiles; t += s.block) {
+          add_products(s, std::min(s.block, tiles - t), left + t * s.k, right + t * s.n, sums + point * s.k * s.n);
+        }
       }
     });
   }

@@ -1,6 +1,6 @@
-// Winograd convolution of this project: 3x3 kernels of stride 1 and padding 1, 16 to 128 channels, f32, for processors
-// with AVX-512. Tiles of 4 x 4 pixels go through small buffers of transformed values that stay in the cache, straight
-// from and to NHWC: no copies of whole activations, and a workspace of a megabyte.
+// Winograd convolution: 3x3 kernels of stride 1 and padding 1, multiples of 16 channels, f32, for processors with
+// AVX-512. Tiles of 4 x 4 pixels go through small buffers of transformed values that stay in the cache, straight from
+// and to NHWC: no copies of whole activations, and a workspace of a megabyte where kernels are small.
 //
 // The bits do not depend on the number of threads, in any pass. Called by ops/conv2d.cpp (the kernels) and
 // ops/implementation.cpp (the rule).

@@ -189,14 +189,13 @@ REPRISE_WINOGRAD_INLINE void transform(const Load& load, const Store& store) {
 }
 
 /// Sums over k of a(r, k) b[k][.], for kRows rows r and kVectors registers of columns. a(r, k) stands at
-/// a[r * row + k * step]. kAdd: on top of what c holds.
+/// a[r * row + k * step]. kAdd: added to what c holds, which keeps more digits than a sum that starts from there.
 template <int kRows, int kVectors, bool kAdd>
 REPRISE_WINOGRAD_INLINE void multiply(std::int64_t depth, const float* a, std::int64_t row, std::int64_t step,
                                       const float* b, std::int64_t ldb, float* c, std::int64_t ldc) {
   Vector sum[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v)
-      sum[r][v] = kAdd ? _mm512_loadu_ps(c + r * ldc + v * kLanes) : _mm512_setzero_ps();
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_ps();
   }
   for (std::int64_t k = 0; k < depth; ++k) {
     Vector right[kVectors];
@@ -209,7 +208,10 @@ REPRISE_WINOGRAD_INLINE void multiply(std::int64_t depth, const float* a, std::i
     }
   }
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(c + r * ldc + v * kLanes, sum[r][v]);
+    for (int v = 0; v < kVectors; ++v) {
+      float* to = c + r * ldc + v * kLanes;
+      _mm512_storeu_ps(to, kAdd ? _mm512_add_ps(_mm512_loadu_ps(to), sum[r][v]) : sum[r][v]);
+    }
   }
 }
 
