@@ -22,8 +22,9 @@ namespace reprise {
 // in the block of the write that killed it; so the blocks of one read are disjoint and hold exactly its bytes, and
 // there is no chain. Serving a read exchanges its blocks with the live bytes (time_machine.cpp); a copy costs nothing.
 // Who owes which live bytes is looked up in an index per storage (owed_index.h), which reads enter at the first write
-// that finds them pending: most are dropped before that. The first write that breaks a read settles how it is kept, if
-// the write says so; a read that has blocks stays with blocks.
+// that finds many of them pending: most are dropped before that, and few are asked one by one (preserver_few.cpp) until
+// that has cost what an index would. The first write that breaks a read settles how it is kept, if the write says so; a
+// read that has blocks stays with blocks.
 
 enum class StateOption : std::uint8_t { whole, region };
 const char* to_string(StateOption option);

@@ -4,6 +4,26 @@
 
 namespace reprise {
 
+namespace {
+
+/// While it lives writes save nothing: a first pass asks only which reads are owed, which does not depend on what
+/// saving them takes.
+class SavingNothing {
+ public:
+  explicit SavingNothing(Preserver& preserver) : preserver_(preserver), before_(preserver.unchecked()) {
+    preserver.set_unchecked(true);
+  }
+  ~SavingNothing() { preserver_.set_unchecked(before_); }
+  SavingNothing(const SavingNothing&) = delete;
+  SavingNothing& operator=(const SavingNothing&) = delete;
+
+ private:
+  Preserver& preserver_;
+  bool before_;
+};
+
+}  // namespace
+
 Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices,
                        const std::function<void()>& between) {
   if (!dry.memory().is_dry())
@@ -15,6 +35,7 @@ Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::ve
   dry.clear();
   dry.follow(&schedule);
   {
+    SavingNothing scope(dry.memory().preserver());
     Value root = forward();
     for (const NodeRecord& node : dry.data().nodes) {
       schedule.nodes.push_back({node.op, node.signature, node.owed_operands, node.owed_results, node.replay_operands});
