@@ -96,7 +96,7 @@ struct Preserver::State {
   Allocator* allocator;
   bool guard = false;
   bool unchecked = false;
-  bool bounding = false;
+  int bounding = 0;  // how many tapes ask for it
   std::vector<Read> reads;
   std::vector<ReadId> free;
   std::vector<Storage*> open_storages;

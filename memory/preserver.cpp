@@ -27,7 +27,7 @@ void Preserver::set_unchecked(bool on) { state_->unchecked = on; }
 
 bool Preserver::unchecked() const { return state_->unchecked; }
 
-void Preserver::set_bounding(bool on) { state_->bounding = on; }
+void Preserver::set_bounding(bool on) { state_->bounding += on ? 1 : -1; }
 
 Clock Preserver::version(ReadId read) const { return state_->reads[read].clock; }
 const Region& Preserver::region(ReadId read) const { return state_->reads[read].region; }
@@ -184,7 +184,7 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   bool first = true;
   for (ReadId id : s.found.whole()) {
     // The real reads may be broken by different writes, each with a copy of its own.
-    s.reads[id].copy = first || !s.bounding ? copy : s.make_copy(storage, writer);
+    s.reads[id].copy = first || s.bounding == 0 ? copy : s.make_copy(storage, writer);
     first = false;
     s.unlist(ledger, s.reads[id]);
   }
@@ -228,7 +228,7 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
     add();
     RowList& rows = blocks.back()->rows;
     rows = list_rows(claim.runs);
-    packed += round_up_64(bounding ? bound_of(rows.data_bytes, claim.readers.size()) : rows.block_bytes());
+    packed += round_up_64(bounding > 0 ? bound_of(rows.data_bytes, claim.readers.size()) : rows.block_bytes());
   }
   if (blocks.empty()) return blocks;
   if (packed >= round_up_64(storage.bytes())) {
@@ -242,7 +242,7 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     Block& block = *blocks[i];
     std::int64_t bytes = block.rows.block_bytes();
-    if (bounding) bytes = bound_of(block.rows.data_bytes, found.claims()[i].readers.size());
+    if (bounding > 0) bytes = bound_of(block.rows.data_bytes, found.claims()[i].readers.size());
     block.bytes = Storage::create(*allocator, nullptr, bytes, Category::preserved);
     if (storage.raw()) pack_rows(block.rows, found.claims()[i].runs, storage.raw(), block.bytes->raw());
   }

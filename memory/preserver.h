@@ -50,7 +50,8 @@ class Preserver final : public WriteObserver {
   void set_guard(bool on);
 
   /// For dry traces in which regions bound what the real step touches: what is made bounds what the real step makes,
-  /// whose reads may part the bytes of one write, and be broken by different writes, in ways not known yet.
+  /// whose reads may part the bytes of one write, and be broken by different writes, in ways not known yet. Several
+  /// tapes may ask for it: it ends when each of them has taken its word back.
   void set_bounding(bool on);
 
   /// The negative control: nothing is preserved, and what was overwritten is served as it is now.
