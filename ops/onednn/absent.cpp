@@ -19,6 +19,7 @@ namespace {
 [[noreturn]] void absent() { fail(ErrorKind::internal, "[onednn] expected a build with oneDNN, got one without it"); }
 }  // namespace
 
+void prepare_conv(const ConvGeometry&, ConvAlgorithm, ConvPass, bool) { absent(); }
 void conv_forward(const ConvGeometry&, ConvAlgorithm, const float*, const float*, const float*, float*, std::byte*) {
   absent();
 }

@@ -82,6 +82,11 @@ std::int64_t conv_workspace(const ConvGeometry& g, ConvAlgorithm algorithm, Conv
   return bytes;
 }
 
+void prepare_conv(const ConvGeometry& g, ConvAlgorithm algorithm, ConvPass pass, bool accumulate) {
+  bool chunked = accumulate && pass == ConvPass::backward_data;
+  for_each_plan(g, algorithm, pass, chunk_images(g, algorithm, chunked), [](ConvPlan& plan) { plan.build(); });
+}
+
 void conv_forward(const ConvGeometry& g, ConvAlgorithm algorithm, const float* x, const float* weight,
                   const float* bias, float* y, std::byte* workspace) {
   for_each_chunk(g, algorithm, ConvPass::forward, chunk_images(g, algorithm, false),

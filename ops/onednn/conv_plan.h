@@ -28,6 +28,8 @@ class ConvPlan {
   const char* kernel() const { return kernel_; }
   std::int64_t workspace() const { return workspace_; }
 
+  /// Compiles the kernel and the copies, unless that is done. What runs the plan does it too.
+  void build();
   /// The weight in the library's layout, into the workspace: before the first chunk that this plan runs.
   void load_weight(const float* weight, std::byte* workspace);
   void forward(const float* x, const float* bias, float* y, std::byte* workspace);
@@ -42,7 +44,6 @@ class ConvPlan {
   void describe();
   void adopt(const dnnl::primitive_desc_base& description, const Descriptor& x, const Descriptor& weight,
              const Descriptor& y);
-  void build();
 
   ConvKey key_;
   const char* refusal_ = nullptr;
