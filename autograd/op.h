@@ -76,6 +76,10 @@ struct Op {
   bool nondeterministic = false;  // may not repeat itself: its outputs are retained
   bool effect = false;            // reaches the outside world (callback, collective): happens once, outputs retained
   bool accumulates = false;       // backward honours accumulates(i): adds to grad(i) instead of overwriting it
+  /// What may fail in its backward fails before the first grad(i). Only then is a formula given memory that holds
+  /// something: sums to add to (accumulates) and output gradients to take over (grad_reuse). One that failed half-way
+  /// through these could not run again. Without it gradients are made apart and added when the formula is done.
+  bool fails_first = false;
   bool outputs_ignore_updates = false;  // no output depends on an update's old bytes, and forward honours writes()
 
   void (*infer)(InferContext&) = nullptr;

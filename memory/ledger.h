@@ -88,9 +88,10 @@ struct Preserver::State {
   static void close(Ledger& ledger, Block* block) noexcept;
   static void close(Ledger& ledger) noexcept;
   void serve_storage(Storage& storage, std::span<const ReadId> ids);
-  void verify(const Read& read) const;
+  static std::byte* base_of(const Read& read);
+  void verify(const Read& read, const std::byte* base) const;
   void copy_out(const Read& read, std::byte* to) const;
-  std::uint64_t hash_of(const Read& read) const;
+  static std::uint64_t hash_of(const Read& read, const std::byte* base);
 
   Preserver* self;
   Allocator* allocator;

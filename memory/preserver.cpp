@@ -129,7 +129,7 @@ ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option
   ledger.fresh.push_back(id);
   ++storage.obligations;
   ++s.ever.reads;
-  if (s.guard) read.hash = s.hash_of(read);
+  if (s.guard) read.hash = State::hash_of(read, storage.raw());
   return id;
 }
 

@@ -76,7 +76,10 @@ class Preserver final : public WriteObserver {
   /// Who had written the storage last when the read was made; meaningless where version(read) is 0.
   const Writer& writer(ReadId read) const;
   bool broken(ReadId read) const;
-  /// A private copy of the read's bytes: `storage.bytes()` long, undefined outside its region. Opens nothing.
+  /// A private copy of bytes `window` of the read's storage, which hold its region; undefined outside that. Opens
+  /// nothing. Errors (replay, guard only), as serve().
+  StorageRef materialise(ReadId read, const Run& window);
+  /// The same, as long as the storage.
   StorageRef materialise(ReadId read);
   /// Puts the newest bytes back everywhere. Cannot fail.
   void close_all() noexcept;

@@ -67,12 +67,21 @@ void forward(ForwardContext& c) {
 }
 
 template <class T>
-void backward_data(BackwardContext& c, const ConvGeometry& g) {
+ConvImplementation backward_implementation(const ConvGeometry& g, ConvPass pass) {
+  return std::is_same_v<T, float> ? choose_conv(g, pass, DType::f32) : ConvImplementation::eigen;
+}
+
+/// Compiles what a pass will run. It may fail, so it is done for all passes before the first of them writes.
+void prepare_pass(const ConvGeometry& g, ConvImplementation implementation, ConvPass pass, bool accumulate) {
+  if (implementation == ConvImplementation::onednn) onednn::prepare_conv(g, pass, accumulate);
+}
+
+template <class T>
+void backward_data(BackwardContext& c, const ConvGeometry& g, ConvImplementation implementation) {
   const T* dy = c.grad_out(0).as<T>();
   const T* weight = c.in(kWeight).as<T>();
   T* dx = c.grad(kX).as<T>();
   if constexpr (std::is_same_v<T, float>) {
-    ConvImplementation implementation = choose_conv(g, ConvPass::backward_data, DType::f32);
     if (implementation == ConvImplementation::winograd) {
       winograd::backward_data(g, dy, weight, dx, c.accumulates(kX), c.workspace);
       return;
@@ -86,12 +95,11 @@ void backward_data(BackwardContext& c, const ConvGeometry& g) {
 }
 
 template <class T>
-void backward_weights(BackwardContext& c, const ConvGeometry& g) {
+void backward_weights(BackwardContext& c, const ConvGeometry& g, ConvImplementation implementation) {
   const T* dy = c.grad_out(0).as<T>();
   const T* x = c.in(kX).as<T>();
   T* dw = c.grad(kWeight).as<T>();
   if constexpr (std::is_same_v<T, float>) {
-    ConvImplementation implementation = choose_conv(g, ConvPass::backward_weights, DType::f32);
     if (implementation == ConvImplementation::winograd) {
       winograd::backward_weights(g, x, dy, dw, c.accumulates(kWeight), c.workspace);
       return;
@@ -107,8 +115,13 @@ void backward_weights(BackwardContext& c, const ConvGeometry& g) {
 void backward(BackwardContext& c) {
   ConvGeometry g = conv_geometry(c.operand_shape(kX).shape, c.operand_shape(kWeight).shape, *c.attrs, false);
   dispatch_float(c.grad_out(0).dtype, [&]<class T>() {
-    if (c.wants(kX)) backward_data<T>(c, g);
-    if (c.wants(kWeight)) backward_weights<T>(c, g);
+    ConvImplementation data = ConvImplementation::eigen, weights = ConvImplementation::eigen;
+    if (c.wants(kX)) data = backward_implementation<T>(g, ConvPass::backward_data);
+    if (c.wants(kWeight)) weights = backward_implementation<T>(g, ConvPass::backward_weights);
+    prepare_pass(g, data, ConvPass::backward_data, c.accumulates(kX));
+    prepare_pass(g, weights, ConvPass::backward_weights, c.accumulates(kWeight));
+    if (c.wants(kX)) backward_data<T>(c, g, data);
+    if (c.wants(kWeight)) backward_weights<T>(c, g, weights);
     if (c.inputs > kBias && c.wants(kBias)) {
       column_sums(c.grad_out(0).as<T>(), g.n * g.oh * g.ow, g.out, c.grad(kBias).as<T>(), c.accumulates(kBias),
                   c.workspace);
@@ -166,6 +179,7 @@ const Op kConv2d{
               {"groups", AttrKind::integer}},
     .saves = {{"x", {in("weight")}}, {"weight", {in("x")}}, {"bias", {}}},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer,
     .forward = forward,
     .backward = backward,

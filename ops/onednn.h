@@ -30,6 +30,9 @@ const char* conv_kernel_name(const ConvGeometry& geometry, ConvPass pass);
 /// Workspace bytes of one call.
 std::int64_t conv_workspace(const ConvGeometry& geometry, ConvPass pass);
 
+/// Compiles all that one call of the pass will run: afterwards nothing of it but the run itself can fail.
+void prepare_conv(const ConvGeometry& geometry, ConvPass pass, bool accumulate);
+
 /// bias is null where geometry.bias is false.
 void conv_forward(const ConvGeometry& geometry, const float* x, const float* weight, const float* bias, float* y,
                   std::byte* workspace);

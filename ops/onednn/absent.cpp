@@ -19,6 +19,8 @@ namespace {
 [[noreturn]] void absent() { fail(ErrorKind::internal, "[onednn] expected a build with oneDNN, got one without it"); }
 }  // namespace
 
+void prepare_conv(const ConvGeometry&, ConvPass, bool) { absent(); }
+
 void conv_forward(const ConvGeometry&, const float*, const float*, const float*, float*, std::byte*) { absent(); }
 void conv_backward_data(const ConvGeometry&, const float*, const float*, float*, bool, std::byte*) { absent(); }
 void conv_backward_weights(const ConvGeometry&, const float*, const float*, float*, bool, std::byte*) { absent(); }

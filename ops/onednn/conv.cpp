@@ -56,6 +56,11 @@ std::int64_t conv_workspace(const ConvGeometry& g, ConvPass pass) {
   return bytes;
 }
 
+void prepare_conv(const ConvGeometry& g, ConvPass pass, bool accumulate) {
+  bool chunked = accumulate && pass == ConvPass::backward_data;
+  for_each_plan(g, pass, chunk_images(g, chunked), [](ConvPlan& plan) { plan.build(); });
+}
+
 void conv_forward(const ConvGeometry& g, const float* x, const float* weight, const float* bias, float* y,
                   std::byte* workspace) {
   ConvPlan& plan = plan_for(g, ConvPass::forward);

@@ -156,7 +156,6 @@ void ConvPlan::adopt(const dnnl::primitive_desc_base& description, const memory:
   workspace_ = at;
 }
 
-// Compiles the kernel and the copies, at the first call.
 void ConvPlan::build() {
   if (primitive_.get(true)) return;
   REPRISE_INVARIANT(refusal_ == nullptr);

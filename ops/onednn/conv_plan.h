@@ -27,6 +27,8 @@ class ConvPlan {
   const char* kernel() const { return kernel_; }
   std::int64_t workspace() const { return workspace_; }
 
+  /// Compiles the kernel and the copies, once. Nothing that runs later can fail for want of them.
+  void build();
   /// The weight in the library's layout, into the workspace: before the first chunk that this plan runs.
   void load_weight(const float* weight, std::byte* workspace);
   void forward(const float* x, const float* bias, float* y, std::byte* workspace);
@@ -40,7 +42,6 @@ class ConvPlan {
   void describe_user_layouts();
   void describe();
   void adopt(const dnnl::primitive_desc_base& description, const Descriptor& weight);
-  void build();
 
   ConvKey key_;
   const char* refusal_ = nullptr;
