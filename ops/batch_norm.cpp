@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ops/batch_norm_kernels.h"
-#include "ops/float_operands.h"
+#include "ops/kernels.h"
 
 namespace reprise {
 namespace {

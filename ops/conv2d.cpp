@@ -6,8 +6,8 @@
 #include "ops/column_sums.h"
 #include "ops/conv_geometry.h"
 #include "ops/conv_portable.h"
-#include "ops/float_operands.h"
 #include "ops/implementation.h"
+#include "ops/kernels.h"
 #include "ops/onednn.h"
 #include "ops/operands.h"
 
