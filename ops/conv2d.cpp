@@ -16,11 +16,6 @@ namespace {
 
 enum Operand { kX, kWeight, kBias };
 
-onednn::ConvAlgorithm algorithm_of(ConvImplementation implementation) {
-  return implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
-                                                               : onednn::ConvAlgorithm::direct;
-}
-
 std::int64_t workspace_of(const ConvGeometry& g, ConvPass pass, DType dtype) {
   ConvImplementation implementation = choose_conv(g, pass, dtype);
   if (implementation == ConvImplementation::eigen) return portable::conv_workspace(g, pass, size_of(dtype));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ops/conv2d.h"
 #include "ops/conv_geometry.h"
 #include "ops/matmul.h"
@@ -35,9 +37,7 @@ const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
 std::string conv_name(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass) {
   std::string name = to_string(implementation);
   if (implementation == ConvImplementation::eigen) return name;
-  auto algorithm = implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
-                                                                         : onednn::ConvAlgorithm::direct;
-  return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, algorithm, pass));
+  return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, algorithm_of(implementation), pass));
 }
 
 Why why_conv(const ConvGeometry& g, ConvPass pass, const char* title, DType dtype) {
@@ -104,6 +104,11 @@ ConvImplementation choose_conv(const ConvGeometry& g, ConvPass pass, DType dtype
   return ConvImplementation::eigen;
 }
 
+onednn::ConvAlgorithm algorithm_of(ConvImplementation implementation) {
+  return implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
+                                                               : onednn::ConvAlgorithm::direct;
+}
+
 const char* gemm_refusal(GemmImplementation implementation, DType dtype) {
   return implementation == GemmImplementation::eigen ? nullptr : library_refusal(dtype);
 }
@@ -117,7 +122,7 @@ std::vector<Why> why(const Op& op, const std::vector<Shape>& operands, DType dty
   // Ops whose kernels have a choice; every other op has loops of its own and nothing to choose.
   if (&op == &kConv2d) return why_conv2d(operands, dtype, attrs);
   if (&op == &kMatmul || &op == &kLinear) return {why_gemm(dtype)};
-  return {Why{"all passes", "own loops", {}}};
+  return {Why{"all passes", kOwnLoops, {}}};
 }
 
 std::string describe(const std::vector<Why>& reasons) {

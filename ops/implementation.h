@@ -4,10 +4,12 @@
 // One function per implementation gives the reason for a refusal; the choice and `reprise ops --why` both come from it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "autograd/op.h"
+#include "ops/onednn.h"
 #include "ops/window.h"
 
 namespace reprise {
@@ -18,7 +20,10 @@ const char* to_string(ConvImplementation implementation);
 
 /// Null when the implementation takes the case, else why not.
 const char* conv_refusal(ConvImplementation implementation, const ConvGeometry& geometry, ConvPass pass, DType dtype);
+/// The first implementation of the list that does not refuse; the last refuses nothing.
 ConvImplementation choose_conv(const ConvGeometry& geometry, ConvPass pass, DType dtype);
+/// What oneDNN calls one of its two implementations; not for `eigen`.
+onednn::ConvAlgorithm algorithm_of(ConvImplementation implementation);
 
 enum class GemmImplementation : std::uint8_t { onednn, eigen };
 constexpr int kGemmImplementationCount = 2;
@@ -36,6 +41,9 @@ class PortableOnly {
   PortableOnly& operator=(const PortableOnly&) = delete;
   static bool active();
 };
+
+/// What Why::chosen says of an op whose kernels have no choice.
+inline constexpr const char* kOwnLoops = "own loops";
 
 /// One pass of an op ("forward", "gradient of x", ...) with what was chosen for it and what was refused.
 struct Why {

@@ -49,7 +49,7 @@ std::string kernel_of(const NodeRecord& node, const RegionContext& operands) {
   }
   if (shapes.empty()) return "";
   Why forward = why(*node.op, shapes, operands.operand(0).dtype(), node.attrs).front();
-  return forward.refused.empty() && forward.chosen == "own loops" ? "" : forward.chosen;
+  return forward.refused.empty() && forward.chosen == kOwnLoops ? "" : forward.chosen;
 }
 
 /// Who keeps the bytes of each value.
