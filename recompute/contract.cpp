@@ -186,11 +186,11 @@ void ContractBuilder::add_reads(ReplayContract& contract, std::size_t span, std:
     const OperandRecord& from = operand(node, i);
     bool value = from.kind == OperandKind::value;
     if (value && names_.span_of(data_.values[from.value].node) == span) return;
-    const Tensor& tensor = value ? data_.values[from.value].tensor : from.tensor;
+    const Tensor& tensor = tensor_of(data_, from);
     ReadId read = value ? data_.values[from.value].read : from.read;
     ContractRead& out = contract.reads.emplace_back();
     out.node = index - names_.spans()[span].first_node;
-    out.operand = contract::operand_name(node, i);
+    out.operand = operand_name(*node.op, node.inputs, i);
     out.kind = value ? "value" : from.kind == OperandKind::leaf ? "leaf" : "state";
     out.storage = value ? names_.value(from.value, span) : names_.storage(from);
     out.dtype = to_string(tensor.dtype());
@@ -226,7 +226,7 @@ void ContractBuilder::add_effects(ReplayContract& contract, const Span& span, st
     out.op = node.op->name;
     out.what = "write";
     bool value = to.kind == OperandKind::value;
-    const Tensor& tensor = value ? data_.values[to.value].tensor : to.tensor;
+    const Tensor& tensor = tensor_of(data_, to);
     out.storage = value ? names_.value(to.value, names_.span_of(index)) : names_.storage(to);
     BoundingRegions context(node, data_, BoundingRegions::Data::unread);
     out.region = summarise(node.op->region ? node.op->region(context, i) : tensor.region());

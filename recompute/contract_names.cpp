@@ -1,6 +1,5 @@
 #include "recompute/contract_names.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "core/error.h"
@@ -64,7 +63,7 @@ LastWriter Names::writer(const Writer& writer, Clock version, const Storage& sto
   if (last.op != node.op->name) return last;
   for (int i = node.inputs; i < node.inputs + node.updates; ++i) {
     const OperandRecord& operand = data_.operands[node.first_operand + i];
-    const Tensor& tensor = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+    const Tensor& tensor = tensor_of(data_, operand);
     // A value that was let go of no longer says where it was; the op's name and number have to do then.
     if (!tensor.defined() || &tensor.storage() == &storage) last.node = this->node(n);
   }
@@ -93,16 +92,6 @@ std::vector<std::string> attr_texts(const NodeRecord& node) {
     texts.push_back(std::string(spec.name) + "=" + value);
   }
   return texts;
-}
-
-std::string operand_name(const NodeRecord& node, int index) {
-  const Op& op = *node.op;
-  std::string name = index >= node.inputs ? op.updates[static_cast<std::size_t>(index - node.inputs)]
-                                          : op.inputs[static_cast<std::size_t>(std::min(index, op.input_count() - 1))];
-  if (name.ends_with('?')) name.pop_back();
-  if (op.variadic && index < node.inputs && index >= op.input_count() - 1)
-    name += "[" + std::to_string(index - op.input_count() + 1) + "]";
-  return name;
 }
 
 std::string type_text(const Tensor& tensor) { return to_string(tensor.dtype()) + to_string(tensor.shape()); }

@@ -46,8 +46,6 @@ class Names {
 
 /// "stride_h=1" for each attribute that the op declares.
 std::vector<std::string> attr_texts(const NodeRecord& node);
-/// The declared name of operand `index`.
-std::string operand_name(const NodeRecord& node, int index);
 /// "f32[2, 3]".
 std::string type_text(const Tensor& tensor);
 
