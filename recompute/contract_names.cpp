@@ -6,25 +6,10 @@
 
 namespace reprise::contract {
 
-Names::Names(const TapeData& data) : data_(data) {
-  std::map<std::string, int> seen;
-  for (std::uint32_t n = 0; n < data.nodes.size(); ++n) {
-    std::uint32_t segment = data.nodes[n].segment;
-    if (spans_.empty() || spans_.back().segment != segment) {
-      Span span{segment, n, n, segment == kNone ? "(outside)" : data.segments[segment].name};
-      int occurrence = ++seen[span.id];
-      if (occurrence > 1) span.id += "/" + std::to_string(occurrence);
-      spans_.push_back(std::move(span));
-    }
-    spans_.back().end_node = n + 1;
-    span_of_.push_back(static_cast<std::uint32_t>(spans_.size() - 1));
-  }
-}
-
 std::string Names::node(std::uint32_t node, std::size_t seen_from) const {
-  const Span& span = spans_[span_of_[node]];
-  std::string number = "#" + std::to_string(node - span.first_node);
-  return span_of_[node] == seen_from ? number : span.id + number;
+  const Unit& unit = units_[units_.of_node(node)];
+  std::string number = "#" + std::to_string(node - unit.first_node);
+  return units_.of_node(node) == seen_from ? number : unit.id + number;
 }
 
 std::string Names::value(ValueId value, std::size_t seen_from) const {

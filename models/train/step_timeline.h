@@ -12,7 +12,7 @@
 #include "models/config/config.h"
 #include "models/run/json_text.h"
 #include "recompute/planning/plan.h"
-#include "recompute/planning/units.h"
+#include "recompute/units.h"
 
 namespace reprise {
 

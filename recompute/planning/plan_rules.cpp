@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "recompute/planning/planned_methods.h"
-#include "recompute/planning/units.h"
+#include "recompute/units.h"
 
 namespace reprise {
 
