@@ -72,6 +72,7 @@ struct Preserver::State {
   void index_fresh(Ledger& ledger);
   void find_in_single(Read& read, ReadId id, const Region& region, PreserveBy by);
   void unlist(Ledger& ledger, Read& read) noexcept;
+  StorageRef copy_bytes(Storage& storage);
   std::shared_ptr<Copy> make_copy(Storage& storage, const Writer& writer);
   std::vector<std::unique_ptr<Block>> make_blocks(Storage& storage, const Writer& writer);
   void bind(Ledger& ledger, std::vector<std::unique_ptr<Block>> blocks);

@@ -105,6 +105,8 @@ class Meter {
                                  std::span<const LiveBlock> largest) const;
 
  private:
+  /// One multiplicative hash step (2^64 over the golden ratio) and a shift that brings high bits down; the order of the
+  /// changes counts.
   void mix(Category category, std::int64_t delta) noexcept {
     trail_ = (trail_ ^ (static_cast<std::uint64_t>(delta) * kCategoryCount + static_cast<std::uint64_t>(category))) *
              0x9E3779B97F4A7C15u;
