@@ -202,6 +202,11 @@ class BackwardContext {
 int operand_index(const Op& op, const std::string& name);
 int result_index(const Op& op, const std::string& name);
 
+/// A declared name as texts show it: without the mark of an operand that may be left out.
+std::string plain_name(const char* declared);
+/// The name of operand `index` of a node with `inputs` inputs; "parts[2]" where the last input repeats.
+std::string operand_name(const Op& op, int inputs, int index);
+
 /// What a contract means once its names are resolved to positions; computed once per op.
 struct OpInfo {
   const Op* op = nullptr;

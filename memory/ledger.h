@@ -78,6 +78,7 @@ struct Preserver::State {
   void take_from_few(Ledger& ledger);
   // preserver.cpp again
   void unlist(Ledger& ledger, Read& read) noexcept;
+  StorageRef copy_bytes(Storage& storage);
   std::shared_ptr<Copy> make_copy(Storage& storage, const Writer& writer);
   std::vector<std::unique_ptr<Block>> make_blocks(Storage& storage, const Writer& writer);
   void bind(Ledger& ledger, std::vector<std::unique_ptr<Block>> blocks);

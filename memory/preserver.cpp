@@ -9,6 +9,8 @@
 namespace reprise {
 
 namespace {
+/// Ledgers kept for the storages that are owed next, with the memory their indices have grown to; more than a step has
+/// owed at one time would only be held for nothing.
 constexpr std::size_t kSpareLedgers = 256;
 }  // namespace
 
@@ -206,11 +208,17 @@ std::int64_t bound_of(std::int64_t data_bytes, std::size_t readers) {
 
 }  // namespace
 
+/// All bytes of the storage as they are now; no bytes on a dry run.
+StorageRef Preserver::State::copy_bytes(Storage& storage) {
+  StorageRef copy = Storage::create(*allocator, nullptr, storage.bytes(), Category::preserved);
+  if (storage.raw()) copy_span(storage.raw(), copy->raw(), storage.bytes());
+  return copy;
+}
+
 std::shared_ptr<Preserver::State::Copy> Preserver::State::make_copy(Storage& storage, const Writer& writer) {
   auto copy = std::make_shared<Copy>();
   copy->killer = writer;
-  copy->bytes = Storage::create(*allocator, nullptr, storage.bytes(), Category::preserved);
-  if (storage.raw()) copy_span(storage.raw(), copy->bytes->raw(), storage.bytes());
+  copy->bytes = copy_bytes(storage);
   return copy;
 }
 
@@ -235,8 +243,7 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
     blocks.clear();
     add();
     blocks.back()->plain = true;
-    blocks.back()->bytes = Storage::create(*allocator, nullptr, storage.bytes(), Category::preserved);
-    if (storage.raw()) copy_span(storage.raw(), blocks.back()->bytes->raw(), storage.bytes());
+    blocks.back()->bytes = copy_bytes(storage);
     return blocks;
   }
   for (std::size_t i = 0; i < blocks.size(); ++i) {

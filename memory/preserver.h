@@ -69,12 +69,13 @@ class Preserver final : public WriteObserver {
   void serve(std::span<const ReadId> reads);
   /// The base address for a served read: the live storage, or the copy that it is bound to.
   std::byte* base(ReadId read) const;
-  /// The storage's clock when the read was made, and whether any of its bytes have been overwritten since.
+  /// The storage's clock when the read was made.
   Clock version(ReadId read) const;
   /// All bytes that the read saw, as offsets in its storage.
   const Region& region(ReadId read) const;
   /// Who had written the storage last when the read was made; meaningless where version(read) is 0.
   const Writer& writer(ReadId read) const;
+  /// Whether any of the read's bytes have been overwritten since.
   bool broken(ReadId read) const;
   /// A private copy of bytes `window` of the read's storage, which hold its region; undefined outside that. Opens
   /// nothing. Errors (replay, guard only), as serve().

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ops/conv2d.h"
 #include "ops/conv_geometry.h"
 #include "ops/matmul.h"
@@ -112,7 +114,7 @@ std::vector<Why> why(const Op& op, const std::vector<Shape>& operands, DType dty
   // Ops whose kernels have a choice; every other op has loops of its own and nothing to choose.
   if (&op == &kConv2d) return why_conv2d(operands, dtype, attrs);
   if (&op == &kMatmul || &op == &kLinear) return {why_gemm(dtype)};
-  return {Why{"all passes", "own loops", {}}};
+  return {Why{"all passes", kOwnLoops, {}}};
 }
 
 std::string describe(const std::vector<Why>& reasons) {
