@@ -67,6 +67,7 @@ void NodeBackward::prepare() {
   if (node_.backward_workspace > 0) {
     workspace_ = Storage::create(tape_.memory().allocator(), nullptr, node_.backward_workspace, Category::workspace);
     workspace = workspace_->raw();
+    workspace_bytes = node_.backward_workspace;
   }
   targets_.assign(node_.inputs + node_.updates, kNoTarget);
   pass_through();

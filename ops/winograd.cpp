@@ -68,10 +68,21 @@ struct Buffers {
     left = kernel + s.kernel();
     right = left + s.shares * left_size;
   }
-  std::int64_t size(const Sizes& s) const {
-    return std::max(s.k, s.n) + s.kernel() + s.shares * (left_size + right_size);
-  }
 };
+
+/// Floats of the workspace: of all shares together, and of one.
+std::int64_t common_size(const Sizes& s) { return std::max(s.k, s.n) + s.kernel(); }
+std::int64_t share_size(const Sizes& s) { return kPoints * s.block * (s.k + s.n); }
+
+/// The sizes of a call with this workspace. It was measured when the call was recorded, when there may have been fewer
+/// threads.
+Sizes sizes_of(const ConvGeometry& g, ConvPass pass, std::span<std::byte> workspace) {
+  Sizes s(g, pass);
+  auto floats = static_cast<std::int64_t>(workspace.size() / sizeof(float));
+  s.shares = std::min(s.shares, (floats - common_size(s)) / share_size(s));
+  REPRISE_INVARIANT(s.shares > 0);
+  return s;
+}
 
 /// One tile of the batch: its image and its first pixel.
 struct Tile {
@@ -254,22 +265,22 @@ const char* refusal(const ConvGeometry& g) {
 
 std::int64_t workspace(const ConvGeometry& g, ConvPass pass) {
   Sizes s(g, pass);
-  return round_up_64(Buffers(s, nullptr).size(s) * static_cast<std::int64_t>(sizeof(float)));
+  return round_up_64((common_size(s) + s.shares * share_size(s)) * static_cast<std::int64_t>(sizeof(float)));
 }
 
 void forward(const ConvGeometry& g, const float* x, const float* weight, const float* bias, float* y,
-             std::byte* workspace) {
-  Sizes s(g, ConvPass::forward);
-  Buffers buffers(s, workspace);
+             std::span<std::byte> workspace) {
+  Sizes s = sizes_of(g, ConvPass::forward, workspace);
+  Buffers buffers(s, workspace.data());
   transform_kernels(s, weight, false, buffers.kernel);
   convolve<false>(s, buffers, x, bias, y);
 }
 
 // The gradient of x is the convolution of dy with the kernels turned round.
 void backward_data(const ConvGeometry& g, const float* dy, const float* weight, float* dx, bool accumulate,
-                   std::byte* workspace) {
-  Sizes s(g, ConvPass::backward_data);
-  Buffers buffers(s, workspace);
+                   std::span<std::byte> workspace) {
+  Sizes s = sizes_of(g, ConvPass::backward_data, workspace);
+  Buffers buffers(s, workspace.data());
   transform_kernels(s, weight, true, buffers.kernel);
   accumulate ? convolve<true>(s, buffers, dy, nullptr, dx) : convolve<false>(s, buffers, dy, nullptr, dx);
 }
@@ -277,9 +288,9 @@ void backward_data(const ConvGeometry& g, const float* dy, const float* weight, 
 // Note: threads share the transforms of many tiles, then the 36 points, each of which sums over all tiles in their
 // order, block by block: so the bits do not depend on the number of threads, and no thread needs sums of its own.
 void backward_weights(const ConvGeometry& g, const float* x, const float* dy, float* dw, bool accumulate,
-                      std::byte* workspace) {
-  Sizes s(g, ConvPass::backward_weights);
-  Buffers buffers(s, workspace);
+                      std::span<std::byte> workspace) {
+  Sizes s = sizes_of(g, ConvPass::backward_weights, workspace);
+  Buffers buffers(s, workspace.data());
   float* sums = buffers.kernel;
   std::fill(buffers.zeros, buffers.zeros + std::max(s.k, s.n), 0.0f);
   std::fill(sums, sums + s.kernel(), 0.0f);
@@ -311,13 +322,13 @@ void backward_weights(const ConvGeometry& g, const float* x, const float* dy, fl
 
 const char* refusal(const ConvGeometry&) { return "it is built for x86 processors only"; }
 std::int64_t workspace(const ConvGeometry&, ConvPass) { return 0; }
-void forward(const ConvGeometry&, const float*, const float*, const float*, float*, std::byte*) {
+void forward(const ConvGeometry&, const float*, const float*, const float*, float*, std::span<std::byte>) {
   REPRISE_INVARIANT(false);
 }
-void backward_data(const ConvGeometry&, const float*, const float*, float*, bool, std::byte*) {
+void backward_data(const ConvGeometry&, const float*, const float*, float*, bool, std::span<std::byte>) {
   REPRISE_INVARIANT(false);
 }
-void backward_weights(const ConvGeometry&, const float*, const float*, float*, bool, std::byte*) {
+void backward_weights(const ConvGeometry&, const float*, const float*, float*, bool, std::span<std::byte>) {
   REPRISE_INVARIANT(false);
 }
 

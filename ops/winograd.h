@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "ops/window.h"
 
@@ -16,16 +17,17 @@ namespace reprise::winograd {
 /// Null when these kernels take the case on this machine, else why not.
 const char* refusal(const ConvGeometry& geometry);
 
-/// Workspace bytes of one call at the present number of threads.
+/// Workspace bytes of one call, a part of them for each thread of now. A call with more threads than its workspace is
+/// for runs on as many as that holds.
 std::int64_t workspace(const ConvGeometry& geometry, ConvPass pass);
 
 /// x [n, h, w, in], weight [out, in, 3, 3], bias [out] or null, y [n, h, w, out].
 void forward(const ConvGeometry& geometry, const float* x, const float* weight, const float* bias, float* y,
-             std::byte* workspace);
+             std::span<std::byte> workspace);
 /// accumulate: adds to dx (dw) instead of overwriting it.
 void backward_data(const ConvGeometry& geometry, const float* dy, const float* weight, float* dx, bool accumulate,
-                   std::byte* workspace);
+                   std::span<std::byte> workspace);
 void backward_weights(const ConvGeometry& geometry, const float* x, const float* dy, float* dw, bool accumulate,
-                      std::byte* workspace);
+                      std::span<std::byte> workspace);
 
 }  // namespace reprise::winograd

@@ -7,6 +7,7 @@
 #include "ops/implementation.h"
 #include "ops/onednn.h"
 #include "tests/ops/network_check.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
@@ -203,6 +204,35 @@ TEST(Conv2d, BitsRepeatAndDoNotDependOnThreadsButForTheLibrarysWeightGradient) {
     ConvGeometry g = conv_geometry(test.x, test.weight, attrs_of(test.options), false);
     if (choose_conv(g, ConvPass::backward_weights, DType::f32) == ConvImplementation::winograd) {
       EXPECT_TRUE(one.dw_bits == two.dw_bits);
+    }
+  }
+}
+
+// The workspace is measured when the forward is recorded; with more threads since, it must not be overrun.
+TEST(Conv2d, ABackwardOnMoreThreadsThanItsForwardFitsItsWorkspaceOrIsRefused) {
+  for (const Case& test : fast_cases()) {
+    SCOPED_TRACE(test.name);
+    Result one;
+    {
+      Threads threads(1);
+      one = run(test, DType::f32);
+    }
+    Bench bench(DType::f32);
+    LeafRef x = bench.leaf(test.x, 1), w = bench.leaf(test.weight, 2);
+    Value y, loss;
+    {
+      Threads threads(1);
+      y = conv2d(*bench.tape, x, w, {}, test.options);
+      loss = bench.weigh(y);
+    }
+    Threads threads(4);
+    std::string refusal = testing::user_error([&] { bench.tape->backward(loss); });
+    ConvGeometry g = conv_geometry(test.x, test.weight, attrs_of(test.options), false);
+    if (choose_conv(g, ConvPass::backward_weights, DType::f32) == ConvImplementation::winograd) {
+      EXPECT_EQ(refusal, "");
+      EXPECT_TRUE(bytes_of(x->grad) == one.dx_bits && bytes_of(w->grad) == one.dw_bits);
+    } else if (!refusal.empty()) {
+      EXPECT_NE(refusal.find("number of threads"), std::string::npos) << refusal;
     }
   }
 }
