@@ -271,6 +271,15 @@ program(
         op("neg", "n", out="m"),
         op("abs", "m", out="m"), write("n", "m"))})
 
+program(
+    "decisions_pass_nothing",
+    "a condition and an index that depend on leaves: no gradient passes, so no hook and no body runs",
+    [hook("x", "h", append("log", "h")), on_grad("W", bump("n")), op("where", "h", "z", 2.0, out="a"),
+     op("gather", "z", "W", out="g"), op("mul", "a", "g", out="y"), backward("y", keep=True),
+     op("where", "h", "h", "z", out="c"), backward("c")],
+    inputs={"x": leaf([0.3, 0.0, 0.5]), "z": leaf([1.0, 2.0, 3.0]), "W": leaf([0.0, 2.0, 1.0], kind="param")},
+    cells={"log": [], "n": 0})
+
 # ---- bodies, failures, iterations
 
 program(

@@ -56,7 +56,7 @@ TEST_P(PublicPrograms, Match) {
 }
 
 TEST_P(PublicPrograms, OwnProgramsMatch) {
-  EXPECT_GE(find_programs({own_programs()}).size(), 39U);
+  EXPECT_GE(find_programs({own_programs()}).size(), 40U);
   expect_all_fine(own_programs(), GetParam());
 }
 
