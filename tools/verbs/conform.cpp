@@ -46,7 +46,7 @@ std::vector<Method> parse_methods(const std::vector<std::string>& given) {
   return methods;
 }
 
-/// All programs that can be read; why others cannot goes to `mistakes`, a line each.
+/// All programs that can be read; why others cannot goes to `mistakes`, a line each, with its stage.
 std::vector<conform::Program> load_programs(const std::vector<std::string>& paths, std::string& mistakes) {
   std::vector<conform::Program> programs;
   auto attempt = [&](auto&& action) {
@@ -74,7 +74,7 @@ int run(const ConformOptions& options) {
   }
   std::string mistakes;
   std::vector<conform::Program> programs = load_programs(options.paths, mistakes);
-  if (programs.empty()) fail(ErrorKind::user, "[conform] {}", mistakes);
+  if (programs.empty()) throw Error(ErrorKind::user, mistakes);
   std::ofstream lines;
   if (!options.jsonl.empty()) {
     lines.open(options.jsonl, std::ios::trunc);
@@ -92,7 +92,7 @@ int run(const ConformOptions& options) {
   }
   report.print_summary();
   if (lines.is_open() && !lines.flush()) fail(ErrorKind::io, "[conform] cannot write all of {}", options.jsonl);
-  if (!mistakes.empty()) fail(ErrorKind::user, "[conform] {}", mistakes);
+  if (!mistakes.empty()) throw Error(ErrorKind::user, mistakes);
   return report.fine() ? 0 : 1;
 }
 
