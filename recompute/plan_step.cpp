@@ -29,7 +29,15 @@ void require_whole(const Schedule& schedule) {
   }
 }
 
-/// One pass of the step. The tapes are empty again after it.
+/// However the making of schedules ends, no tape follows one of them afterwards.
+struct ClearAtEnd {
+  std::span<Tape* const> tapes;
+  ~ClearAtEnd() {
+    for (Tape* tape : tapes) tape->clear();
+  }
+};
+
+/// One pass of the step, from empty tapes on.
 void trace(std::span<Tape* const> tapes, std::vector<ScheduleInMaking>& making,
            const std::function<void(bool draft)>& step, bool draft) {
   for (Tape* tape : tapes) tape->clear();
@@ -49,6 +57,7 @@ std::vector<Schedule> make(std::span<Tape* const> tapes, const std::function<voi
     if (i < choices.size()) making[i].schedule.choices = std::move(choices[i]);
     making[i].schedule.exact = false;  // until it is whole: the second pass has nothing to be held against
   }
+  ClearAtEnd clear_at_end{tapes};
   trace(tapes, making, step, true);
   bool exact = true;
   for (std::size_t i = 0; i < tapes.size(); ++i) exact &= !making[i].by_data && !tapes[i]->data().data_dependent;
