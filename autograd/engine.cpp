@@ -50,10 +50,12 @@ void BackwardEngine::run(std::span<const Value> of, bool keep) {
   }
   if (state_.running)
     fail(ErrorKind::user, "[backward] expected no backward of this tape at work, got one called by a hook of another");
-  if (state_.active)
+  if (state_.active) {
     require_same(of, keep);
-  else
+    require_unspoiled();
+  } else {
     start(of, keep);
+  }
   state_.running = true;
   struct OnExit {  // whatever leaves this function, every state is at its newest bytes
     Tape& tape;
@@ -92,6 +94,15 @@ void BackwardEngine::require_same(std::span<const Value> of, bool keep) const {
          "[backward] expected the backward that failed to be called again, got another one. Call it again "
          "with the same values, or abandon_backward() first.");
   }
+}
+
+void BackwardEngine::require_unspoiled() const {
+  if (state_.spoiled == kNone) return;
+  fail(ErrorKind::internal,
+       "[backward] expected to go on with node {} ({}), got one that failed after it had begun to write to sums of "
+       "gradients, which its op promises not to do (.fails_first). Call abandon_backward(), clear the gradients and "
+       "record the step again.",
+       state_.spoiled, data_.nodes[state_.spoiled].op->name);
 }
 
 void BackwardEngine::start(std::span<const Value> of, bool keep) {
@@ -238,6 +249,17 @@ void BackwardEngine::differentiate(std::uint32_t index) {
   NodeBackward context(tape_, index, scratch_);
   context.prepare();
   context.stage();
+  try {
+    run_formula(context, index);
+  } catch (...) {
+    if (context.spoiled()) state_.spoiled = index;
+    throw;
+  }
+  context.commit();
+}
+
+void BackwardEngine::run_formula(NodeBackward& context, std::uint32_t index) {
+  const Op& op = *context.op;
   if (context.has_work() && !tape_.memory().is_dry()) {
     std::optional<Memory::InHook> in_hook;
     if (op.effect) {  // it may call a user's hook
@@ -248,10 +270,10 @@ void BackwardEngine::differentiate(std::uint32_t index) {
       guard->backward(context);
     else
       op.backward(context);
+    context.note_run();
   }
   context.announce();
-  if (observer) observer->after_backward(tape_, index, context.gradients());
-  context.commit();
+  if (TapeObserver* observer = tape_.observer()) observer->after_backward(tape_, index, context.gradients());
 }
 
 void BackwardEngine::consume(std::uint32_t index) noexcept {

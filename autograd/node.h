@@ -120,6 +120,7 @@ struct BackwardState {
   bool active = false;
   bool running = false;  // the engine is at work: what calls the tape now is a hook
   bool keep = false;
+  std::uint32_t spoiled = kNone;      // a node that failed half-way through changing sums and cannot run again
   std::vector<Ref<Handle>> roots;     // as handles: a hook may write one in place before the backward fails
   std::vector<std::uint8_t> reached;  // per node
   std::uint32_t next = 0;             // nodes [0, next) are still to be visited
@@ -147,5 +148,11 @@ struct TapeData {
   Handle* live_handles = nullptr;
   bool data_dependent = false;  // a dry trace had to guess a region that depends on data
 };
+
+/// The tensor that an operand is: a value's as it is now (perhaps without bytes), a leaf's or a state's as it was
+/// handed over; undefined for one that was left out.
+inline const Tensor& tensor_of(const TapeData& data, const OperandRecord& operand) {
+  return operand.kind == OperandKind::value ? data.values[operand.value].tensor : operand.tensor;
+}
 
 }  // namespace reprise

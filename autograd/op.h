@@ -76,6 +76,10 @@ struct Op {
   bool nondeterministic = false;  // may not repeat itself: its outputs are retained
   bool effect = false;            // reaches the outside world (callback, collective): happens once, outputs retained
   bool accumulates = false;       // backward honours accumulates(i): adds to grad(i) instead of overwriting it
+  /// What may fail in its backward fails before the first grad(i). Only then is a formula given memory that holds
+  /// something: sums to add to (accumulates) and output gradients to take over (grad_reuse). One that failed half-way
+  /// through these could not run again. Without it gradients are made apart and added when the formula is done.
+  bool fails_first = false;
   bool outputs_ignore_updates = false;  // no output depends on an update's old bytes, and forward honours writes()
 
   void (*infer)(InferContext&) = nullptr;
@@ -197,6 +201,11 @@ class BackwardContext {
 /// Position of a named operand or result in an op's numbering. Errors (internal) when the op has none of that name.
 int operand_index(const Op& op, const std::string& name);
 int result_index(const Op& op, const std::string& name);
+
+/// A declared name as texts show it: without the mark of an operand that may be left out.
+std::string plain_name(const char* declared);
+/// The name of operand `index` of a node with `inputs` inputs; "parts[2]" where the last input repeats.
+std::string operand_name(const Op& op, int inputs, int index);
 
 /// What a contract means once its names are resolved to positions; computed once per op.
 struct OpInfo {

@@ -4,18 +4,14 @@
 #include <cmath>
 
 #include "core/parallel.h"
-#include "ops/float_operands.h"
 #include "ops/gemm.h"
+#include "ops/kernels.h"
 #include "ops/row_exp.h"
 #include "ops/row_sums.h"
 #include "ops/vector_math.h"
 
 namespace reprise {
 namespace {
-
-std::int64_t row_grain(std::int64_t width) {
-  return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, width));
-}
 
 // The mean of n numbers, added up in order.
 double ordered_mean(const double* values, std::int64_t n) {
@@ -217,7 +213,7 @@ void backward_nce(BackwardContext& c) {
 
 // ---- mse ----------------------------------------------------------------------------------------------------------
 
-constexpr std::int64_t kMseBlock = 16384;
+constexpr std::int64_t kMseBlock = 16384;  // elements whose squares are summed in their own type: part of the result
 
 void infer_mse(InferContext& c) {
   require_floats(c, 2);
@@ -278,6 +274,7 @@ const Op kSoftmaxCrossEntropy{
     .saves = {{"logits", {in("logits"), in("labels"), made("logsumexp")}}},
     .keeps = {"logsumexp"},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer_cross_entropy,
     .forward = forward_cross_entropy,
     .backward = backward_cross_entropy,
@@ -293,6 +290,7 @@ const Op kInfoNce{
     .saves = {{"query", {in("key"), in("queue"), made("positive"), made("weights"), made("inverse")}},
               {"key", {in("query"), made("positive")}}},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer_nce,
     .forward = forward_nce,
     .backward = backward_nce,
@@ -305,6 +303,7 @@ const Op kMse{
     .outputs = {"loss"},
     .saves = {{"prediction", {in("prediction"), in("target")}}, {"target", {in("prediction"), in("target")}}},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer_mse,
     .forward = forward_mse,
     .backward = backward_mse,

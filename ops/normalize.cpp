@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ops/column_sums.h"
-#include "ops/float_operands.h"
+#include "ops/kernels.h"
 #include "ops/row_sums.h"
 
 namespace reprise {
@@ -16,7 +16,7 @@ struct Rows {
   explicit Rows(const Shape& x) : width(x.back()) {
     for (int i = 0; i + 1 < x.size(); ++i) count *= x[i];
   }
-  std::int64_t grain() const { return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, width)); }
+  std::int64_t grain() const { return row_grain(width); }
 };
 
 void require_rows(const InferContext& c) {
@@ -212,6 +212,7 @@ const Op kLayerNorm{
     .reuse = {{"x", "y"}},
     .grad_reuse = {{"y", "x"}},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer_layer,
     .forward = forward_layer,
     .backward = backward_layer,
@@ -229,6 +230,7 @@ const Op kL2Normalize{
     .reuse = {{"x", "y"}},
     .grad_reuse = {{"y", "x"}},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer_l2,
     .forward = forward_l2,
     .backward = backward_l2,

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/parallel.h"
-#include "ops/float_operands.h"
+#include "ops/kernels.h"
 
 namespace reprise {
 namespace {
@@ -235,6 +235,7 @@ const Op kMaxPool2d{
     .attrs = kPoolAttrs,
     .saves = {{"x", {made("winner")}}},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer_max,
     .forward = forward_max,
     .backward = backward_max,
@@ -248,6 +249,7 @@ const Op kAvgPool2d{
     .attrs = kPoolAttrs,
     .saves = {{"x", {}}},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer_avg,
     .forward = forward_avg,
     .backward = backward_avg,
@@ -260,6 +262,7 @@ const Op kGlobalAvgPool{
     .outputs = {"y"},
     .saves = {{"x", {}}},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer_global,
     .forward = forward_global,
     .backward = backward_global,

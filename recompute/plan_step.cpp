@@ -1,5 +1,7 @@
 #include "recompute/plan_step.h"
 
+#include <optional>
+
 #include "core/error.h"
 
 namespace reprise {
@@ -37,6 +39,22 @@ struct ClearAtEnd {
   }
 };
 
+/// While it lives writes save nothing: a first pass asks only which reads are owed, which does not depend on what
+/// saving them takes.
+class SavingNothing {
+ public:
+  explicit SavingNothing(Preserver& preserver) : preserver_(preserver), before_(preserver.unchecked()) {
+    preserver.set_unchecked(true);
+  }
+  ~SavingNothing() { preserver_.set_unchecked(before_); }
+  SavingNothing(const SavingNothing&) = delete;
+  SavingNothing& operator=(const SavingNothing&) = delete;
+
+ private:
+  Preserver& preserver_;
+  bool before_;
+};
+
 /// One pass of the step, from empty tapes on.
 void trace(std::span<Tape* const> tapes, std::vector<ScheduleInMaking>& making,
            const std::function<void(bool draft)>& step, bool draft) {
@@ -45,6 +63,8 @@ void trace(std::span<Tape* const> tapes, std::vector<ScheduleInMaking>& making,
     making[i].schedule.draft = draft;
     tapes[i]->follow_making(making[i]);
   }
+  std::optional<SavingNothing> nothing;
+  if (draft) nothing.emplace(tapes.front()->memory().preserver());
   step(draft);
 }
 
