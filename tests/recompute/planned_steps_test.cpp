@@ -12,6 +12,7 @@
 #include "ops/state.h"
 #include "ops/unary.h"
 #include "recompute/plan_step.h"
+#include "tests/autograd/lying_ops.h"
 #include "tests/support/errors.h"
 #include "tests/support/lab.h"
 
@@ -292,6 +293,36 @@ TEST_P(PlannedSteps, AccumulatorsThatAStepMakesAreForeseen) {
   step(real);
   EXPECT_EQ(real.peak, std::max(schedules[0].peak.total_peak, schedules[1].peak.total_peak));
   for (int t : {0, 1}) EXPECT_EQ(real.tape(t).next_backward(), nullptr);
+}
+
+/// Adds to what it is given, but may fail half-way: so it is given nothing that holds something.
+Op modest_op() {
+  Op op = lying::op_named("modest");
+  op.accumulates = true;
+  op.backward = [](BackwardContext& c) {
+    auto *from = c.grad_out(0).as<double>(), *to = c.grad(0).as<double>();
+    for (std::int64_t i = 0; i < c.grad(0).size(); ++i) to[i] = (c.accumulates(0) ? to[i] : 0) + 2 * from[i];
+  };
+  return op;
+}
+
+TEST_P(PlannedSteps, OneScheduleServesTheFirstMicroBatchAndThoseThatAddToIt) {
+  static const Op modest = modest_op();
+  auto step = [](TwoTapes& p) {
+    Tape& t = p.tape(0);
+    Value y = segment(t, "S", [&] { return mul(t, t.apply_one(modest, {p.x}), p.w); });
+    p.backward({y});
+  };
+  std::vector<Schedule> schedules = schedules_of(step);
+  TwoTapes real(GetParam(), true);
+  for (int i = 1; i <= 2; ++i) {
+    real.lab.memory.meter().reset_peak();
+    real.tape(0).follow(&schedules[0]);
+    step(real);
+    EXPECT_EQ(real.peak, schedules[0].peak.total_peak);
+    EXPECT_EQ(Lab::gradient(real.x)[0], i * 2 * 1.1);
+    real.tape(0).clear();
+  }
 }
 
 TEST_P(PlannedSteps, AStepThatTakesAnotherWayIsRefusedBeforeItsBackward) {
