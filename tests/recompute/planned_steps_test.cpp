@@ -49,8 +49,8 @@ class TwoTapes {
     Value h = part(t, "first", [&] { return sin(t, mul(t, sin(t, mul(t, x, b)), w)); });
     mul_into(t, b, factor);
     Value y = part(t, "second", [&] {
-      Value m = mul(t, mean_axis(t, queue, 0), b);
-      return mul(t, sin(t, mul(t, h, w)), m);
+      Value m = mean_axis(t, queue, 0);
+      return mul(t, mul(t, sin(t, mul(t, h, w)), b), m);
     });
     enqueue_ring(t, queue, reshape(t, stop_gradient(t, h), {1, 4}), position);
     position = (position + 1) % 8;
