@@ -55,4 +55,14 @@ void check_budget(const Config& config, StepPlanner& planner) {
                         answer.empty() ? fmt::format("The smallest feasible budget is {} bytes.", peak) : answer);
 }
 
+void check_budget(const Config& config, const Schedule& step) {
+  Bytes budget = config.get_bytes("memory.budget");
+  std::int64_t peak = step.peak.total_peak;
+  if (!budget || !step.exact || peak <= *budget) return;
+  throw config.error_at("memory.budget",
+                        "too small for the next step, which finds the state of the host where no step before it did: "
+                        "expected at least {} bytes, got {} bytes. Largest at its peak: {}. {}",
+                        peak, *budget, describe_largest(step.peak.at_peak), hint(config));
+}
+
 }  // namespace reprise

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "models/eval/features.h"
 #include "models/run/summary_table.h"
+#include "models/train/budget.h"
 #include "models/train/checkpoint.h"
 #include "models/train/not_finite.h"
 #include "models/train/summary.h"
@@ -111,7 +112,9 @@ const Batch& TrainingRun::next_batch() {
 Forward TrainingRun::run_forward(const Batch& batch) {
   {
     TraceStage stage(reports_.tracer(), "schedule");
-    tape_.follow(&planner_.schedule(session_.model->host_state()));
+    const Schedule& schedule = planner_.schedule(session_.model->host_state());
+    check_budget(config_, schedule);
+    tape_.follow(&schedule);
   }
   watch_states(tape_, *session_.model, optimiser_);
   TraceStage stage(reports_.tracer(), "forward");
