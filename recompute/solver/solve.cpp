@@ -226,10 +226,11 @@ bool nothing_faster(const Instance& instance, std::int64_t budget, const Allowed
   relax_limits.rounds = 30;
   relax_limits.last_sweeps = 40;
   relax_limits.work = effort_for(instance, {}).limit / 3;
-  relax_limits.enough = enough_for(time_ns);
+  // A whole nanosecond more than it takes: near the smallest budget prices are so high that rounding shows.
+  relax_limits.enough = enough_for(time_ns + 1);
   std::int64_t work = 0;
   Relaxation relaxation = relax(dual, Objective::time, {Assignment(model.variables.size(), 0)}, relax_limits, work);
-  return without_rounding(relaxation.bound) > static_cast<double>(time_ns) - 1 + 1e-6;
+  return without_rounding(relaxation.bound) > static_cast<double>(time_ns) + 1e-6;
 }
 
 SmallestBudget smallest_budget(const Instance& instance, const Allowed& allowed, const Limits& limits,
