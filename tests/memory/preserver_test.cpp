@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,25 @@ TEST(Preserver, ManyReadsOneByOneFindTheirRows) {
   }
   EXPECT_TRUE(world.home(shelf));
   EXPECT_EQ(world.memory().meter().live(Category::preserved), 0);
+}
+
+TEST(Preserver, FewReadsUnderManyWritesMoveToTheIndexAndSeeTheSame) {
+  World world;
+  Shelf& shelf = world.shelf(64 * 16);
+  for (std::int64_t r = 0; r < 6; ++r) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t i = 0; i < 20; ++i) rows.push_back((i * (r + 3) + r) % 64);
+    world.owe(shelf, Region::rows(0, 16, rows), r == 5 ? StateOption::whole : StateOption::region);
+  }
+  for (std::int64_t w = 0; w < 80; ++w) {  // a few writes find the reads one by one, all later ones by the index
+    world.write(shelf, Region::rows(0, 16, std::vector<std::int64_t>{w * 7 % 64, w * 13 % 64}));
+    for (const Shelf::Pending& read : shelf.reads) {
+      world.preserver().serve(std::span(&read.id, 1));
+      ASSERT_TRUE(world.sees_its_bytes(read, world.preserver().base(read.id))) << "read " << read.id << ", write " << w;
+    }
+    ASSERT_TRUE(world.home(shelf)) << "write " << w;
+  }
+  EXPECT_EQ(world.preserver().live().copies, 1);
 }
 
 TEST(Preserver, DroppingAReadClosesWhatItHadOpen) {
