@@ -77,8 +77,8 @@ std::vector<Key> train_keys() {
                   "how many of the last checkpoints stay in the run folder"),
       text_key(
           "train.keep_best", "",
-          "metric of metrics.jsonl whose best weights stay in best.safetensors: loss (less is better), accuracy, knn; "
-          "empty: none"),
+          "metric of metrics.jsonl whose best weights stay in best.safetensors: loss or peak_bytes (less is better), "
+          "accuracy, knn (more is better); empty: none"),
       integer_key("train.early_stop", 0, at_least(0), "evaluations",
                   "stop after so many values of the metric train.keep_best in a row that are no better; 0: never"),
       boolean_key("train.epoch_hashes", false,

@@ -105,13 +105,15 @@ std::vector<ModelType> project_model_types() {
       {.name = "dense_queue",
        .summary = "contrastive encoder with an averaged key encoder and a dense queue of keys, then a linear probe",
        .keys = join_keys({encoder_keys(), queue_keys(), augment_keys("resized", true), probe_keys()}),
-       .defaults = {}},
+       .defaults = {},
+       .measures = {{"knn", Better::more}}},
       {.name = "classifier",
        .summary = "the same encoder with a linear layer, trained on labels",
        .keys = join_keys({encoder_keys(), augment_keys("pad", false)}),
        .defaults = {{"train.epochs", std::int64_t{5}},
                     {"train.warmup_steps", std::int64_t{200}},
-                    {"train.nesterov", true}}},
+                    {"train.nesterov", true}},
+       .measures = {{"knn", Better::more}}},
   };
   for (ModelType& type : memory_model_types()) types.push_back(std::move(type));
   return types;

@@ -34,6 +34,23 @@ std::string measured_text(const Json& figures) {
   return text;
 }
 
+/// What was measured but is not declared would have no direction.
+void require_declared(const Json& figures, const Config& config) {
+  for (const Metric& metric : config.measures()) {
+    if (figures.contains(metric.name)) continue;
+    fail(ErrorKind::internal, "[train] expected model.type {} to measure {}, as its ModelType says, got {}",
+         config.get_string("model.type"), metric.name, json_line(figures));
+  }
+  for (const auto& [name, value] : figures.items()) {
+    const std::string& given = name;
+    bool known = std::any_of(config.measures().begin(), config.measures().end(),
+                             [&](const Metric& metric) { return metric.name == given; });
+    if (!known)
+      fail(ErrorKind::internal, "[train] expected model.type {} to list {} in the measures of its ModelType",
+           config.get_string("model.type"), given);
+  }
+}
+
 /// A loss or a parameter that is not finite ends the run without an exception's detour through the tape.
 struct Diverged {
   std::string message;
@@ -199,7 +216,7 @@ bool TrainingRun::evaluate_if_due() try {
   if (state_.step % every != 0 && state_.step != steps_) return true;
   Json figures = session_.model->evaluate_in_training({config_, session_.data, session_.memory, &progress_});
   session_.memory.meter().reset_peak();  // the peak is that of training steps
-  if (figures.empty()) throw config_.error_at("eval.knn_every", "this model measures nothing while it trains");
+  require_declared(figures, config_);
   evaluated_step_ = state_.step;
   Json line = {{"step", state_.step}};
   line.update(figures);
