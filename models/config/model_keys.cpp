@@ -49,10 +49,10 @@ Keys augment_keys(const std::string& crop, bool colour) {
 
 Keys queue_keys() {
   return {
-      integer_key("model.projection.hidden", 0, at_least(0), "features",
+      integer_key("model.projection.hidden", 0, between(0, 65536), "features",
                   "hidden width of the projection head; 0: as the preset"),
-      integer_key("model.projection.out", 0, at_least(0), "features", "width of a key; 0: as the preset"),
-      integer_key("model.queue.size", 0, at_least(0), "keys",
+      integer_key("model.projection.out", 0, between(0, 65536), "features", "width of a key; 0: as the preset"),
+      integer_key("model.queue.size", 0, between(0, 2147483647), "keys",
                   "keys in the queue; 0: as the preset (small 4,096, resnet18 65,536)"),
       choice_key(
           "model.queue.layout", "ring", {"ring", "shift"},
@@ -65,7 +65,7 @@ Keys queue_keys() {
 
 Keys probe_keys() {
   return {
-      integer_key("probe.epochs", 30, at_least(0), "epochs",
+      integer_key("probe.epochs", 30, between(0, 1000000000), "epochs",
                   "epochs of the linear probe on frozen features; 0: no probe"),
       integer_key("probe.batch", 512, at_least(1), "images", "batch of the probe"),
       real_key("probe.lr", 0.01, above(0), "", "learning rate of the probe (Adam, cosine)"),
