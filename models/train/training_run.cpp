@@ -97,6 +97,11 @@ void TrainingRun::resume() {
                       "that was never stopped",
                       counted((*saved)["threads"].get<int>(), "thread"), thread_count()));
     }
+  } else if (std::error_code error; fs::exists(folder_->path() / "summary.json", error)) {
+    fail(ErrorKind::user,
+         "[checkpoint] expected state.json beside summary.json in {}, got none. The run has ended; "
+         "without its state it would start anew and its metrics be lost",
+         folder_->path().string());
   }
   folder_->metrics().truncate_after(state_.step);
   time_left_ = TimeLeft(state_.step);
@@ -267,7 +272,7 @@ void TrainingRun::show(double per_second) {
   shown.epochs = config_.get_int("train.epochs");
   shown.step = state_.step;
   shown.steps = steps_;
-  shown.loss = state_.last_loss;
+  shown.loss = state_.interval.loss / static_cast<double>(state_.interval.steps);  // as the next line of metrics
   shown.per_second = per_second;
   shown.unit = unit();
   shown.peak_bytes = state_.peak.bytes;
