@@ -15,6 +15,8 @@
 
 namespace reprise {
 
+class Error;
+
 using CategoryBytes = std::array<std::int64_t, kCategoryCount>;
 
 /// All counts at one moment. Bytes.
@@ -99,14 +101,15 @@ class Meter {
   /// "parameters 640, activations 128", largest first; "nothing" when nothing is live.
   std::string describe_live() const;
 
-  /// Throws the memory error for a request that finds no room. `limit` names what was met, for instance
-  /// "a budget of 4096 bytes"; `largest` are live blocks, largest first.
+  /// "a budget of 4096 bytes": the limit that fail_no_room() names where a request does not fit the budget.
+  std::string budget_text() const;
+
+  /// Throws the memory error for a request that finds no room. `limit` names what was met, for instance budget_text();
+  /// `largest` are live blocks, largest first.
   [[noreturn]] void fail_no_room(std::int64_t bytes, Category category, const std::string& limit,
                                  std::span<const LiveBlock> largest) const;
 
  private:
-  /// One multiplicative hash step (2^64 over the golden ratio) and a shift that brings high bits down; the order of the
-  /// changes counts.
   void mix(Category category, std::int64_t delta) noexcept {
     trail_ = (trail_ ^ (static_cast<std::uint64_t>(delta) * kCategoryCount + static_cast<std::uint64_t>(category))) *
              0x9E3779B97F4A7C15u;
@@ -121,6 +124,9 @@ class Meter {
   const char* op_ = nullptr;
   std::vector<MeterEvent> timeline_;
 };
+
+/// Whether the budget is what the request of this error met. By its text: an error carries no more than a kind.
+bool is_over_budget(const Error& error);
 
 /// Names the current op while in scope; scopes nest.
 class OpScope {

@@ -290,8 +290,11 @@ TEST(Loader, AnExceptionOfTheThreadIsThrownByNextInItsTurn) {
 TEST(Loader, CanBeDestroyedAtAnyMoment) {
   for (int taken = 0; taken < 12; ++taken) {
     CountingAllocator allocator;
-    Loader loader(few_images(), contrastive(taken % 4), allocator);
-    for (int i = 0; i < taken; ++i) loader.next();
+    {
+      Loader loader(few_images(), contrastive(taken % 4), allocator);
+      for (int i = 0; i < taken; ++i) loader.next();
+    }
+    EXPECT_EQ(allocator.live, 0) << "after " << taken << " batches";
   }
 }
 
