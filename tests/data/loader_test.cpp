@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <new>
-#include <numeric>
 #include <stdexcept>
 
 #include "core/error.h"
