@@ -1,6 +1,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/array.h"
 #include "autograd/lifetime.h"
@@ -49,10 +50,12 @@ void BackwardEngine::run(std::span<const Value> of, bool keep) {
   }
   if (state_.running)
     fail(ErrorKind::user, "[backward] expected no backward of this tape at work, got one called by a hook of another");
-  if (state_.active)
+  if (state_.active) {
     require_same(of, keep);
-  else
+    require_unspoiled();
+  } else {
     start(of, keep);
+  }
   state_.running = true;
   struct OnExit {  // whatever leaves this function, every state is at its newest bytes
     Tape& tape;
@@ -93,6 +96,15 @@ void BackwardEngine::require_same(std::span<const Value> of, bool keep) const {
   }
 }
 
+void BackwardEngine::require_unspoiled() const {
+  if (state_.spoiled == kNone) return;
+  fail(ErrorKind::internal,
+       "[backward] expected to go on with node {} ({}), got one that failed after it had begun to write to sums of "
+       "gradients, which its op promises not to do (.fails_first). Call abandon_backward(), clear the gradients and "
+       "record the step again.",
+       state_.spoiled, data_.nodes[state_.spoiled].op->name);
+}
+
 void BackwardEngine::start(std::span<const Value> of, bool keep) {
   for (const Value& value : of) {
     if (&value.tape() != &tape_) fail(ErrorKind::user, "[backward] expected values of this tape, got one of another");
@@ -101,12 +113,13 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
            data_.nodes[data_.values[value.id()].node].op->name);
     }
   }
-  if (tape_.on_schedule()) meet_forward();
+  bool leaves = tape_.on_schedule() && departs(of, keep);
   mark(of);
   if (tape_.schedule()) require_foreseen();
+  if (leaves) tape_.leave_schedule();
   for (const BackwardState::LeafUse& use : state_.leaves) require_whole(*use.leaf);
   cut_run(data_);
-  if (keep) tape_.leave_schedule();  // what is kept frees nothing; the schedule tells of a backward that does
+  if (tape_.making() && tape_.on_schedule()) note_beginning(of, keep);
   state_.keep = keep;
   state_.segment = kNone;
   state_.first_pending_leaf = 0;
@@ -175,6 +188,7 @@ bool BackwardEngine::has_gradient(const NodeRecord& node) const {
 }
 
 void BackwardEngine::visit(std::uint32_t index) {
+  tape_.note_act();
   std::uint32_t segment = data_.nodes[index].segment;
   if (segment != state_.segment) {
     leave_segment();
@@ -235,16 +249,31 @@ void BackwardEngine::differentiate(std::uint32_t index) {
   NodeBackward context(tape_, index, scratch_);
   context.prepare();
   context.stage();
+  try {
+    run_formula(context, index);
+  } catch (...) {
+    if (context.spoiled()) state_.spoiled = index;
+    throw;
+  }
+  context.commit();
+}
+
+void BackwardEngine::run_formula(NodeBackward& context, std::uint32_t index) {
+  const Op& op = *context.op;
   if (context.has_work() && !tape_.memory().is_dry()) {
-    if (op.effect) tape_.leave_schedule();  // it may call a user's hook
+    std::optional<Memory::InHook> in_hook;
+    if (op.effect) {  // it may call a user's hook
+      tape_.leave_schedule();
+      in_hook.emplace(tape_.memory());
+    }
     if (Guard* guard = tape_.guard())
       guard->backward(context);
     else
       op.backward(context);
+    context.note_run();
   }
   context.announce();
-  if (observer) observer->after_backward(tape_, index, context.gradients());
-  context.commit();
+  if (TapeObserver* observer = tape_.observer()) observer->after_backward(tape_, index, context.gradients());
 }
 
 void BackwardEngine::consume(std::uint32_t index) noexcept {
@@ -274,6 +303,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
       preserver_.close_all();
       tape_.leave_schedule();  // a dry trace runs no hooks, so it cannot know what they do to memory
       auto hook = leaf->hooks[use.next_hook];
+      Memory::InHook in_hook(tape_.memory());
       hook(*leaf);
       ++state_.leaves[state_.first_pending_leaf].next_hook;
     }
@@ -282,7 +312,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
 }
 
 void BackwardEngine::finish() {
-  if (tape_.on_schedule()) meet_step();
+  if (tape_.on_schedule()) meet_end();
   state_.active = false;
   state_.roots.clear();
   state_.leaves.clear();

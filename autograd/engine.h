@@ -24,15 +24,18 @@ class BackwardEngine {
   /// All of a beginning that memory has no part in: seed() follows.
   void start(std::span<const Value> of, bool keep);
   void require_same(std::span<const Value> of, bool keep) const;
+  void require_unspoiled() const;
   void mark(std::span<const Value> of);
-  void meet_forward();  // these three are in engine_schedule.cpp
+  bool departs(std::span<const Value> of, bool keep) const;  // these four are in engine_schedule.cpp
   void require_foreseen() const;
-  void meet_step();
+  void note_beginning(std::span<const Value> of, bool keep);
+  void meet_end();
   void seed(std::span<const Value> of);
   void walk();
   void visit(std::uint32_t index);
   bool has_gradient(const NodeRecord& node) const;
   void differentiate(std::uint32_t index);
+  void run_formula(NodeBackward& context, std::uint32_t index);
   void consume(std::uint32_t index) noexcept;
   void enter_segment(std::uint32_t segment);
   void restore_operands(const NodeRecord& node);

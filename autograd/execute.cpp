@@ -25,6 +25,7 @@ void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>
   if (node.forward_workspace > 0) {
     workspace = Storage::create(memory.allocator(), nullptr, node.forward_workspace, Category::workspace);
     context.workspace = workspace->raw();
+    context.workspace_bytes = node.forward_workspace;
   }
   ++node.runs;
   if (memory.is_dry()) return;
@@ -36,24 +37,32 @@ void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>
 }
 
 std::size_t Serving::add(const Tensor& tensor, ReadId read) {
-  entries_.push_back({tensor, read, {}});
+  entries_.push_back({tensor, read, {}, 0});
   return entries_.size() - 1;
 }
 
-StorageRef Serving::copy_of(const Entry& entry) {
-  if (entry.read != kNoRead) return preserver_.materialise(entry.read);
-  Storage& storage = entry.tensor.storage();
-  StorageRef copy = Storage::create(storage.allocator(), nullptr, storage.bytes(), Category::preserved);
-  const std::byte* bytes = storage.host_read();
-  if (bytes && storage.bytes() > 0) std::memcpy(copy->raw(), bytes, static_cast<std::size_t>(storage.bytes()));
-  return copy;
+/// Only what the view spans is copied, whose storage may be large.
+void Serving::set_apart(Entry& entry) {
+  Run window = entry.tensor.bounds();
+  if (entry.read != kNoRead) {
+    const Region& owed = preserver_.region(entry.read);
+    if (!owed.empty()) window = {std::min(window.lo, owed.cover().lo), std::max(window.hi, owed.cover().hi)};
+    entry.copy = preserver_.materialise(entry.read, window);
+  } else {
+    Storage& storage = entry.tensor.storage();
+    entry.copy = Storage::create(storage.allocator(), nullptr, window.hi - window.lo, Category::preserved);
+    const std::byte* bytes = storage.host_read();
+    if (bytes && entry.copy->raw())
+      std::memcpy(entry.copy->raw(), bytes + window.lo, static_cast<std::size_t>(window.hi - window.lo));
+  }
+  entry.from = window.lo;
 }
 
 void Serving::serve(bool apart) {
   reads_.clear();
   for (Entry& entry : entries_) {
     if (apart) {
-      entry.copy = copy_of(entry);
+      set_apart(entry);
       continue;
     }
     if (entry.read == kNoRead) {
@@ -79,7 +88,7 @@ TensorView Serving::view(std::size_t at) const {
   std::byte* base = entry.copy              ? entry.copy->raw()
                     : entry.read == kNoRead ? entry.tensor.storage().raw()
                                             : preserver_.base(entry.read);
-  view.data = base ? base + entry.tensor.offset() * size_of(view.dtype) : nullptr;
+  view.data = base ? base + (entry.tensor.offset() * size_of(view.dtype) - entry.from) : nullptr;
   return view;
 }
 

@@ -43,8 +43,9 @@ class Serving {
     Tensor tensor;
     ReadId read;
     StorageRef copy;
+    std::int64_t from = 0;  // the byte of its storage that the copy begins with
   };
-  StorageRef copy_of(const Entry& entry);
+  void set_apart(Entry& entry);
 
   Preserver& preserver_;
   std::vector<Entry> entries_;

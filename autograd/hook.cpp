@@ -28,6 +28,7 @@ const Op kHook{.name = "hook",
                .saves = {{"x", {}}},
                .grad_reuse = {{"out", "x"}},
                .effect = true,
+               .fails_first = true,
                .infer = infer,
                .forward = forward,
                .backward = backward};

@@ -120,6 +120,7 @@ struct BackwardState {
   bool active = false;
   bool running = false;  // the engine is at work: what calls the tape now is a hook
   bool keep = false;
+  std::uint32_t spoiled = kNone;      // a node that failed half-way through changing sums and cannot run again
   std::vector<Ref<Handle>> roots;     // as handles: a hook may write one in place before the backward fails
   std::vector<std::uint8_t> reached;  // per node
   std::uint32_t next = 0;             // nodes [0, next) are still to be visited

@@ -67,6 +67,7 @@ void NodeBackward::prepare() {
   if (node_.backward_workspace > 0) {
     workspace_ = Storage::create(tape_.memory().allocator(), nullptr, node_.backward_workspace, Category::workspace);
     workspace = workspace_->raw();
+    workspace_bytes = node_.backward_workspace;
   }
   targets_.assign(node_.inputs + node_.updates, kNoTarget);
   pass_through();
@@ -194,7 +195,7 @@ bool NodeBackward::direct_target(int index) {
   if (operand.kind == OperandKind::leaf) {
     Leaf& leaf = *operand.leaf;
     if (!leaf.grad.defined() || !leaf.grad.contiguous() || leaf.grad.dtype() != leaf.data.dtype()) return false;
-    if (reads(leaf.grad)) return false;
+    if (reads(leaf.grad) || !(leaf.grad_empty || op->fails_first)) return false;
     target.tensor = leaf.grad;
     target.direct = !leaf.grad_empty;
     target.first = leaf.grad_empty;
@@ -202,13 +203,14 @@ bool NodeBackward::direct_target(int index) {
     return true;
   }
   const Tensor& sum = data_.values[operand.value].cotangent;
-  if (!sum.defined() || sum.storage().ref_count() != 1) return false;
+  if (!op->fails_first || !sum.defined() || sum.storage().ref_count() != 1) return false;
   target.tensor = sum;
   target.direct = true;
   return true;
 }
 
 bool NodeBackward::take_over(int index) {
+  if (!op->fails_first) return false;
   for (auto [result, operand] : node_.info->grad_reuse) {
     if (operand != index) continue;
     const Tensor& source = data_.values[node_.first_value + result].cotangent;
@@ -220,6 +222,7 @@ bool NodeBackward::take_over(int index) {
       taken |= other.tensor.defined() && &other.tensor.storage() == &source.storage();
     if (taken) continue;
     targets_[index].tensor = source;
+    targets_[index].taken = true;
     return true;
   }
   return false;
@@ -244,7 +247,21 @@ const TensorView& NodeBackward::grad(int index) {
   if (!wants(index))
     fail(ErrorKind::internal, "[{}] its backward makes the gradient of operand {}, which is not wanted", op->name,
          index);
+  if (!(begun_.load(std::memory_order_relaxed) >> index & 1))
+    begun_.fetch_or(Mask{1} << index, std::memory_order_relaxed);
   return target.view;
+}
+
+bool NodeBackward::spoiled() noexcept {
+  bool found = false;
+  if (tape_.guard() && !op->effect && !has_run_) return found;  // the guard has put everything back
+  for_each_bit(begun_.load(std::memory_order_relaxed), [&](int i) {
+    const Target& target = targets_[i];
+    found |= target.direct || target.taken;
+    const OperandRecord& operand = data_.operands[node_.first_operand + i];
+    if (target.direct && operand.kind == OperandKind::leaf) operand.leaf->grad_partial = true;
+  });
+  return found;
 }
 
 bool NodeBackward::appears_before(int index) const {

@@ -3,6 +3,7 @@
 // which cannot fail.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "autograd/execute.h"
@@ -18,6 +19,7 @@ struct BackwardScratch {
     TensorView view;
     bool direct = false;  // the formula adds to the sum gathered so far
     bool first = false;   // the formula writes the accumulator itself, which counted as zero
+    bool taken = false;   // its memory holds an output gradient until the formula has run
     bool made = false;    // the leaf's accumulator was made for this node, and goes again if it fails
     Tensor spare;         // for a sum of two gradients whose memory others share
   };
@@ -56,6 +58,10 @@ class NodeBackward final : public BackwardContext {
   const TensorView& grad_out(int index) const override { return grad_out_[index]; }
   const TensorView& grad_updated(int index) const override;
   bool wants(int index) const override { return (node_.wanted & ~passed_) >> index & 1; }
+  void note_run() { has_run_ = true; }
+  /// Asked where the formula, or what follows before commit(), has failed: whether the formula cannot run again,
+  /// because it had begun to write where something is. Then the gradients that it was adding to count as parts.
+  bool spoiled() noexcept;
   /// Whether the formula has anything to make.
   bool has_work() const { return (node_.wanted & ~passed_) != 0; }
   const TensorView& grad(int index) override;
@@ -91,6 +97,8 @@ class NodeBackward final : public BackwardContext {
   std::vector<TensorView>&in_, &out_, &grad_out_;
   std::vector<Target>& targets_;
   Mask passed_ = 0;
+  bool has_run_ = false;
+  std::atomic<Mask> begun_ = 0;  // targets that the formula has asked for, which threads of a kernel may do
 };
 
 }  // namespace reprise

@@ -47,6 +47,7 @@ std::uint32_t NodeBuilder::build() {
   node_.segment = tape_.options().record ? data_.open_segment : kNone;
   replayable_ = node_.segment != kNone && data_.segments[node_.segment].replayable();
   OpScope scope(tape_.memory().meter(), op_.name);
+  tape_.note_act();
   try {
     resolve_operands();
     infer();

@@ -76,6 +76,10 @@ struct Op {
   bool nondeterministic = false;  // may not repeat itself: its outputs are retained
   bool effect = false;            // reaches the outside world (callback, collective): happens once, outputs retained
   bool accumulates = false;       // backward honours accumulates(i): adds to grad(i) instead of overwriting it
+  /// What may fail in its backward fails before the first grad(i). Only then is a formula given memory that holds
+  /// something: sums to add to (accumulates) and output gradients to take over (grad_reuse). One that failed half-way
+  /// through these could not run again. Without it gradients are made apart and added when the formula is done.
+  bool fails_first = false;
   bool outputs_ignore_updates = false;  // no output depends on an update's old bytes, and forward honours writes()
 
   void (*infer)(InferContext&) = nullptr;
@@ -145,10 +149,11 @@ class ForwardContext {
   const TensorView* operand_views = nullptr;
   const TensorView* result_views = nullptr;
   DrawRange draw;
-  std::byte* workspace = nullptr;  // 64-byte aligned, as many bytes as infer asked for
-  bool replay = false;             // true in a recomputation
-  Mask given = 0;                  // results that hold their values already: to be read, not written
-  std::uint32_t run = 1;           // how often this node has physically run, this time included
+  std::byte* workspace = nullptr;    // 64-byte aligned
+  std::int64_t workspace_bytes = 0;  // as many as infer asked for
+  bool replay = false;               // true in a recomputation
+  Mask given = 0;                    // results that hold their values already: to be read, not written
+  std::uint32_t run = 1;             // how often this node has physically run, this time included
 
   const TensorView& in(int index) const { return operand_views[index]; }
   bool has(int index) const { return index < inputs && operand_views[index].data != nullptr; }
@@ -168,6 +173,7 @@ class BackwardContext {
   int updates = 0;
   DrawRange draw;
   std::byte* workspace = nullptr;
+  std::int64_t workspace_bytes = 0;
 
   /// Saved operand or result as the forward saw it. Errors (internal) when .saves does not name it.
   virtual const TensorView& in(int index) const = 0;

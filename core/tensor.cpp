@@ -10,6 +10,16 @@ Region Tensor::region() const {
   return Region::block(offset_, shape_, strides_, item);
 }
 
+Run Tensor::bounds() const {
+  Run elements{offset_, offset_ + 1};
+  for (int axis = 0; axis < shape_.size(); ++axis) {
+    std::int64_t reach = (shape_[axis] - 1) * strides_[axis];
+    (reach < 0 ? elements.lo : elements.hi) += reach;
+  }
+  if (size() == 0) elements = {offset_, offset_};
+  return {elements.lo * size_of(dtype_), elements.hi * size_of(dtype_)};
+}
+
 void Tensor::require_host(DType dtype, const char* what) const {
   if (!defined()) fail(ErrorKind::user, "[{}] expected a tensor, got none", what);
   if (dtype != dtype_)

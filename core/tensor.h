@@ -49,6 +49,8 @@ class Tensor {
 
   /// The bytes of the storage that the view touches.
   Region region() const;
+  /// The smallest span of bytes of the storage that holds them; empty where the view has no elements.
+  Run bounds() const;
   /// For kernels: no door is passed. In a dry trace storages have no bytes and data is null.
   TensorView view() const {
     std::byte* base = storage_->raw();

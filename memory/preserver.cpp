@@ -29,7 +29,7 @@ void Preserver::set_unchecked(bool on) { state_->unchecked = on; }
 
 bool Preserver::unchecked() const { return state_->unchecked; }
 
-void Preserver::set_bounding(bool on) { state_->bounding = on; }
+void Preserver::set_bounding(bool on) { state_->bounding += on ? 1 : -1; }
 
 Clock Preserver::version(ReadId read) const { return state_->reads[read].clock; }
 const Region& Preserver::region(ReadId read) const { return state_->reads[read].region; }
@@ -67,6 +67,7 @@ void Preserver::State::give_back(Storage& storage) noexcept {
   if (ledger->listed) std::erase(open_storages, &storage);
   if (spare.size() == kSpareLedgers) return;
   ledger->listed = false;
+  ledger->looked = 0;
   ledger->index.clear();
   spare.push_back(std::move(ledger));
 }
@@ -75,8 +76,9 @@ void Preserver::State::index_fresh(Ledger& ledger) {
   for (; !ledger.fresh.empty(); ledger.fresh.pop_back()) {
     ReadId id = ledger.fresh.back();
     Read& read = reads[id];
-    read.at = ledger.index.add(read.live, id, read.option == StateOption::whole);
-    read.live = Region();
+    const Region live = subtract(read.region, read.broken);
+    read.at = ledger.index.add(live, id, read.option == StateOption::whole);
+    read.broken = Region();
     read.place = Place::index;
     if (!read.pieces.empty()) ledger.index.settle(read.at);
   }
@@ -119,7 +121,6 @@ ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option
   State::Read& read = s.reads[id];
   read.storage = &storage;
   read.region = region;
-  read.live = region;
   read.clock = storage.clock();
   read.writer = storage.last_writer();
   read.option = option;
@@ -130,7 +131,7 @@ ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option
   ledger.fresh.push_back(id);
   ++storage.obligations;
   ++s.ever.reads;
-  if (s.guard) read.hash = s.hash_of(read);
+  if (s.guard) read.hash = State::hash_of(read, storage.raw());
   return id;
 }
 
@@ -144,7 +145,7 @@ void Preserver::drop(ReadId id) noexcept {
   read.pieces.clear();
   read.copy.reset();
   read.region = Region();
-  read.live = Region();
+  read.broken = Region();
   read.used = false;
   s.free.push_back(id);
   if (--storage.obligations == 0) s.give_back(storage);
@@ -161,15 +162,6 @@ void Preserver::State::release(Ledger& ledger, Block* block) noexcept {
 
 // ---- a write
 
-/// What a write breaks where one read is pending: the usual case, and cheaper than to index its rows.
-void Preserver::State::find_in_single(Read& read, ReadId id, const Region& region, PreserveBy by) {
-  bool whole = by == PreserveBy::as_asked ? read.option == StateOption::whole : by == PreserveBy::whole;
-  if (!read.live.overlaps(region)) return found.be_empty();
-  if (whole && read.pieces.empty()) return found.be_whole(id);
-  broken = region.contains(read.live) ? read.live : intersect(read.live, region);
-  found.be_claim(id, broken.runs());
-}
-
 void Preserver::before_write(Storage& storage, const Region& region, const Writer& writer) {
   State& s = *state_;
   if (Preserver* owner = storage.ledger ? s.of(storage).owner : this; owner != this)
@@ -177,11 +169,9 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   if (s.unchecked) return;
   State::Ledger& ledger = s.ledger_of(storage);
   s.close(ledger);
-  State::Read* single = nullptr;
-  if (ledger.index.empty() && ledger.fresh.size() == 1) {
-    ReadId id = ledger.fresh.front();
-    single = &s.reads[id];
-    s.find_in_single(*single, id, region, writer.preserve);
+  bool few = s.has_few(ledger);
+  if (few) {
+    s.find_in_few(ledger, region, writer.preserve);
   } else {
     s.index_fresh(ledger);
     ledger.index.find(region, writer.preserve, s.found);
@@ -196,16 +186,14 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   bool first = true;
   for (ReadId id : s.found.whole()) {
     // The real reads may be broken by different writes, each with a copy of its own.
-    s.reads[id].copy = first || !s.bounding ? copy : s.make_copy(storage, writer);
+    s.reads[id].copy = first || s.bounding == 0 ? copy : s.make_copy(storage, writer);
     first = false;
     s.unlist(ledger, s.reads[id]);
   }
-  if (!single) {
+  if (few)
+    s.take_from_few(ledger);
+  else
     ledger.index.take(region);
-  } else if (!copy) {
-    single->live = subtract(single->live, s.broken);
-    if (single->live.empty()) s.unlist(ledger, *single);
-  }
 }
 
 namespace {
@@ -248,7 +236,7 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
     add();
     RowList& rows = blocks.back()->rows;
     rows = list_rows(claim.runs);
-    packed += round_up_64(bounding ? bound_of(rows.data_bytes, claim.readers.size()) : rows.block_bytes());
+    packed += round_up_64(bounding > 0 ? bound_of(rows.data_bytes, claim.readers.size()) : rows.block_bytes());
   }
   if (blocks.empty()) return blocks;
   if (packed >= round_up_64(storage.bytes())) {
@@ -261,7 +249,7 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     Block& block = *blocks[i];
     std::int64_t bytes = block.rows.block_bytes();
-    if (bounding) bytes = bound_of(block.rows.data_bytes, found.claims()[i].readers.size());
+    if (bounding > 0) bytes = bound_of(block.rows.data_bytes, found.claims()[i].readers.size());
     block.bytes = Storage::create(*allocator, nullptr, bytes, Category::preserved);
     if (storage.raw()) pack_rows(block.rows, found.claims()[i].runs, storage.raw(), block.bytes->raw());
   }

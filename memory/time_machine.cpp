@@ -99,21 +99,23 @@ void Preserver::serve(std::span<const ReadId> ids) {
     if (!seen) s.serve_storage(*storage, ids.subspan(i));
   }
   if (s.guard && !s.unchecked) {
-    for (ReadId id : ids) s.verify(s.reads[id]);
+    for (ReadId id : ids) s.verify(s.reads[id], State::base_of(s.reads[id]));
   }
 }
 
-std::byte* Preserver::base(ReadId id) const {
-  const State::Read& read = state_->reads[id];
+/// Where the storage's byte 0 would be, of a read that is served.
+std::byte* Preserver::State::base_of(const Read& read) {
   return read.copy ? read.copy->bytes->raw() : read.storage->raw();
 }
 
-/// Of a read that is not served: the live bytes, then over them those that blocks hold.
+std::byte* Preserver::base(ReadId id) const { return State::base_of(state_->reads[id]); }
+
+/// Of a read that is not served: the live bytes, then over them those that blocks hold. `to` stands for byte 0.
 void Preserver::State::copy_out(const Read& read, std::byte* to) const {
   auto put = [&](const Region& part, const std::byte* from) {
     for (const Run& run : part.runs()) copy_span(from + run.lo, to + run.lo, run.hi - run.lo);
   };
-  put(read.region, read.copy ? read.copy->bytes->raw() : read.storage->raw());
+  put(read.region, base_of(read));
   for (const Piece& piece : read.pieces) {
     const Block& block = *piece.block;
     if (block.plain)
@@ -123,23 +125,28 @@ void Preserver::State::copy_out(const Read& read, std::byte* to) const {
   }
 }
 
-StorageRef Preserver::materialise(ReadId id) {
-  const State::Read& read = state_->reads[id];
-  StorageRef copy = Storage::create(*state_->allocator, nullptr, read.storage->bytes(), Category::preserved);
-  state_->close(state_->of(*read.storage));
-  if (copy->raw()) state_->copy_out(read, copy->raw());
+StorageRef Preserver::materialise(ReadId id, const Run& window) {
+  State& s = *state_;
+  const State::Read& read = s.reads[id];
+  StorageRef copy = Storage::create(*s.allocator, nullptr, window.hi - window.lo, Category::preserved);
+  s.close(State::of(*read.storage));
+  if (!copy->raw()) return copy;
+  std::byte* base = copy->raw() - window.lo;
+  s.copy_out(read, base);
+  if (s.guard && !s.unchecked) s.verify(read, base);
   return copy;
 }
 
-std::uint64_t Preserver::State::hash_of(const Read& read) const {
-  const std::byte* from = read.copy ? read.copy->bytes->raw() : read.storage->raw();
+StorageRef Preserver::materialise(ReadId id) { return materialise(id, {0, state_->reads[id].storage->bytes()}); }
+
+std::uint64_t Preserver::State::hash_of(const Read& read, const std::byte* base) {
   ByteHash hash;
-  for (const Run& run : read.region.runs()) hash.add(from + run.lo, static_cast<std::size_t>(run.hi - run.lo));
+  for (const Run& run : read.region.runs()) hash.add(base + run.lo, static_cast<std::size_t>(run.hi - run.lo));
   return hash.value();
 }
 
-void Preserver::State::verify(const Read& read) const {
-  if (hash_of(read) == read.hash) return;
+void Preserver::State::verify(const Read& read, const std::byte* base) const {
+  if (hash_of(read, base) == read.hash) return;
   const Storage& storage = *read.storage;
   StorageVersion now = version_of(storage);
   fail_other_bytes(read.label, storage.name(), read.region, {read.clock, read.writer}, &now);

@@ -262,6 +262,7 @@ Op training_op(const char* name, const char* about, bool masked, bool residual) 
     op.grad_reuse = {{"y", "residual"}, {"y", "x"}};
   }
   op.accumulates = true;
+  op.fails_first = true;
   op.outputs_ignore_updates = true;
   op.replays_from_keeps = true;
   op.infer = infer;

@@ -136,6 +136,7 @@ const Op kDropout{.name = "dropout",
                   .reuse = {{"x", "out"}},
                   .grad_reuse = {{"out", "x"}},
                   .draws = true,
+                  .fails_first = true,
                   .infer = infer_dropout,
                   .forward = forward_dropout,
                   .backward = backward_dropout};

@@ -207,6 +207,7 @@ const Op kGroupNorm{
     .reuse = {{"x", "y"}},
     .grad_reuse = {{"y", "x"}},
     .accumulates = true,
+    .fails_first = true,
     .infer = infer,
     .forward = forward,
     .backward = backward,

@@ -8,36 +8,33 @@
 #include "ops/conv_geometry.h"
 #include "ops/matmul.h"
 #include "ops/onednn.h"
+#include "ops/winograd.h"
 
 namespace reprise {
 namespace {
 
 thread_local int portable_depth = 0;
 
-const char* library_refusal(DType dtype) {
+const char* fast_refusal(DType dtype) {
   if (dtype != DType::f32) return "it takes f32 only";
-  if (PortableOnly::active()) return "portable implementations were asked for";
-  return onednn::refusal();
+  return PortableOnly::active() ? "portable implementations were asked for" : nullptr;
 }
 
-// Measured on two kinds of processor: below this width the transforms cost more than they save.
-constexpr std::int64_t kWinogradChannels = 32;
+const char* library_refusal(DType dtype) {
+  const char* reason = fast_refusal(dtype);
+  return reason ? reason : onednn::refusal();
+}
 
-const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
-  if (!onednn::has_avx512()) return "Winograd needs AVX-512";
-  if (g.kh != 3 || g.kw != 3) return "Winograd takes 3x3 kernels only";
-  if (g.stride != Pair(1) || g.dilation != Pair(1)) return "Winograd takes stride 1 and dilation 1 only";
-  if (g.padding != Pair(1)) return "Winograd is used with padding 1 only";
-  if (g.groups != 1) return "Winograd takes one group only";
-  if (std::min(g.in, g.out) < kWinogradChannels) return "Winograd pays from 32 channels";
-  if (g.in % 16 != 0 || g.out % 16 != 0) return "Winograd takes multiples of 16 channels";
-  return onednn::conv_refusal(g, onednn::ConvAlgorithm::winograd, pass);
+const char* winograd_refusal(const ConvGeometry& g, DType dtype) {
+  if (const char* reason = fast_refusal(dtype)) return reason;
+  if (onednn::refusal() == nullptr && !onednn::has_avx512()) return "oneDNN does without AVX-512, by its environment";
+  return winograd::refusal(g);
 }
 
 std::string conv_name(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass) {
   std::string name = to_string(implementation);
-  if (implementation == ConvImplementation::eigen) return name;
-  return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, algorithm_of(implementation), pass));
+  if (implementation != ConvImplementation::onednn) return name;
+  return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, pass));
 }
 
 Why why_conv(const ConvGeometry& g, ConvPass pass, const char* title, DType dtype) {
@@ -80,7 +77,7 @@ PortableOnly::~PortableOnly() { --portable_depth; }
 bool PortableOnly::active() { return portable_depth > 0; }
 
 const char* to_string(ConvImplementation implementation) {
-  constexpr const char* kNames[kConvImplementationCount] = {"oneDNN Winograd", "oneDNN direct", "im2col and Eigen"};
+  constexpr const char* kNames[kConvImplementationCount] = {"Winograd", "oneDNN", "im2col and Eigen"};
   return kNames[static_cast<int>(implementation)];
 }
 
@@ -90,10 +87,10 @@ const char* to_string(GemmImplementation implementation) {
 
 const char* conv_refusal(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass, DType dtype) {
   if (implementation == ConvImplementation::eigen) return nullptr;
-  if (const char* reason = library_refusal(dtype)) return reason;
   if (g.x_size() == 0 || g.y_size() == 0 || g.weight_size() == 0) return "nothing to compute";
-  if (implementation == ConvImplementation::onednn_winograd) return winograd_refusal(g, pass);
-  return onednn::conv_refusal(g, onednn::ConvAlgorithm::direct, pass);
+  if (implementation == ConvImplementation::winograd) return winograd_refusal(g, dtype);
+  const char* reason = library_refusal(dtype);
+  return reason ? reason : onednn::conv_refusal(g, pass);
 }
 
 ConvImplementation choose_conv(const ConvGeometry& g, ConvPass pass, DType dtype) {
@@ -102,11 +99,6 @@ ConvImplementation choose_conv(const ConvGeometry& g, ConvPass pass, DType dtype
     if (conv_refusal(implementation, g, pass, dtype) == nullptr) return implementation;
   }
   return ConvImplementation::eigen;
-}
-
-onednn::ConvAlgorithm algorithm_of(ConvImplementation implementation) {
-  return implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
-                                                               : onednn::ConvAlgorithm::direct;
 }
 
 const char* gemm_refusal(GemmImplementation implementation, DType dtype) {

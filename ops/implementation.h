@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "autograd/op.h"
-#include "ops/onednn.h"
 #include "ops/window.h"
 
 namespace reprise {
 
-enum class ConvImplementation : std::uint8_t { onednn_winograd, onednn_direct, eigen };
+enum class ConvImplementation : std::uint8_t { winograd, onednn, eigen };
 constexpr int kConvImplementationCount = 3;
 const char* to_string(ConvImplementation implementation);
 
@@ -22,8 +21,6 @@ const char* to_string(ConvImplementation implementation);
 const char* conv_refusal(ConvImplementation implementation, const ConvGeometry& geometry, ConvPass pass, DType dtype);
 /// The first implementation of the list that does not refuse; the last refuses nothing.
 ConvImplementation choose_conv(const ConvGeometry& geometry, ConvPass pass, DType dtype);
-/// What oneDNN calls one of its two implementations; not for `eigen`.
-onednn::ConvAlgorithm algorithm_of(ConvImplementation implementation);
 
 enum class GemmImplementation : std::uint8_t { onednn, eigen };
 constexpr int kGemmImplementationCount = 2;

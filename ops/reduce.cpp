@@ -153,6 +153,7 @@ const Op kMax{.name = "max",
               .attrs = kReduceAttrs,
               .saves = {{"x", {made("at")}}},
               .accumulates = true,
+              .fails_first = true,
               .infer = infer_max,
               .forward = forward_max,
               .backward = backward_max};

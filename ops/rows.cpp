@@ -75,8 +75,8 @@ void forward_gather(ForwardContext& c) {
 
 void backward_gather(BackwardContext& c) {
   auto* rows = reinterpret_cast<std::int64_t*>(c.workspace);
+  resolve_rows(*c.op, c.in(1), c.operand_shape(0).shape[0], c.attrs->flag(0), rows);  // before grad(0): it may fail
   const TensorView& to = c.grad(0);
-  resolve_rows(*c.op, c.in(1), to.shape[0], c.attrs->flag(0), rows);
   if (!c.accumulates(0)) fill_zero(to);
   add_to_rows(to, c.grad_out(0), rows, c.in(1).size());
 }
@@ -130,6 +130,7 @@ const Op kGatherRows{.name = "gather_rows",
                      .saves = {{"table", {in("index")}}},
                      .strided = true,
                      .accumulates = true,
+                     .fails_first = true,
                      .infer = infer_gather,
                      .forward = forward_gather,
                      .backward = backward_gather,

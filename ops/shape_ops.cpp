@@ -198,6 +198,7 @@ const Op kSlice{.name = "slice",
                 .strided = true,
                 .view = true,
                 .accumulates = true,
+                .fails_first = true,
                 .infer = infer_slice,
                 .backward = backward_slice};
 

@@ -73,6 +73,7 @@ Op unary(const char* name, const char* about, std::vector<Saved> needs, Forward 
             .reuse = {{"x", "out"}},
             .grad_reuse = {{"out", "x"}},
             .strided = true,
+            .fails_first = true,
             .infer = infer_same_float,
             .forward = forward,
             .backward = backward};

@@ -43,7 +43,7 @@ std::string contract_text(const Op& op) {
   add_pairs(text, "grad_reuse", op.grad_reuse);
   add_pairs(text, "passes", op.passes);
   for (bool flag : {op.variadic, op.strided, op.view, op.draws, op.nondeterministic, op.effect, op.accumulates,
-                    op.outputs_ignore_updates, op.replays_from_keeps, op.region != nullptr}) {
+                    op.fails_first, op.outputs_ignore_updates, op.replays_from_keeps, op.region != nullptr}) {
     text += flag ? '1' : '0';
   }
   return text;

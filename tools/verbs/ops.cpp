@@ -79,6 +79,7 @@ Names flags_of(const Op& op) {
   add(op.nondeterministic, "nondeterministic");
   add(op.effect, "effect");
   add(op.accumulates, "accumulates");
+  add(op.fails_first, "fails first");
   add(op.outputs_ignore_updates, "outputs ignore updates");
   add(op.replays_from_keeps, "a replay reads what it keeps");
   add(op.region != nullptr, "regions");
