@@ -6,7 +6,9 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/error.h"
 #include "core/shape.h"

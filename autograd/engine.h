@@ -5,6 +5,7 @@
 // calling backward again after a failure goes on with the node that failed and every contribution happens once.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 

@@ -2,6 +2,8 @@
 // value is made by the same kernel with the same attributes. Also: resolving which bytes an operand means right now.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "autograd/guard.h"

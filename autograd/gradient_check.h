@@ -7,6 +7,7 @@
 // may write in place and keep state: `states` are put back before each evaluation, and `set_up` runs before each.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>

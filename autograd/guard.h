@@ -7,7 +7,10 @@
 // that lies is a fault of the op's code; the text says what to declare, and states are as they were before the op.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "autograd/node.h"

@@ -5,6 +5,8 @@
 // (`fresh`: results, gradients; `scratch`: workspace). Offsets in regions count from the block's base.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

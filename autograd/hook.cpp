@@ -1,7 +1,5 @@
 #include "autograd/hook.h"
 
-#include <cstring>
-
 #include "autograd/array.h"
 
 namespace reprise {

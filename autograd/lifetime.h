@@ -2,6 +2,8 @@
 // at the first moment nobody can ask for it.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/node.h"
 
 namespace reprise {

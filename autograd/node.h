@@ -8,9 +8,11 @@
 // written in place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/op.h"

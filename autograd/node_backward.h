@@ -4,6 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "autograd/execute.h"

@@ -7,8 +7,10 @@
 // each update whose operand is a value (an in-place write to a value is a node with a new value).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/attrs.h"

@@ -5,6 +5,7 @@
 // seen by nobody. Invariant: what is noted of a node is what its forward read, whoever had written it before.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

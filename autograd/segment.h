@@ -6,6 +6,7 @@
 // only label nodes; the outermost segment is the unit. Returned values are its outputs.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <tuple>
 #include <utility>

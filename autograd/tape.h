@@ -6,11 +6,14 @@
 // decision. State is never copied until a write would break what is owed (memory/preserver.h).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autograd/node.h"

@@ -4,6 +4,7 @@
 // Fingerprints in configurations and records are these hashes, so what is hashed here may never hash otherwise.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -5,6 +5,7 @@
 // Callers: storage doors, the preserver, op contracts. Offsets and sizes are in bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

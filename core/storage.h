@@ -5,8 +5,10 @@
 // code sees the newest bytes. Views share the storage, so aliasing needs no special case.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "core/allocator.h"
 #include "core/ref.h"

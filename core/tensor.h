@@ -3,7 +3,10 @@
 // A Tensor keeps its storage alive. Kernels take TensorViews, because a replay may point them at preserved copies.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/dtype.h"

@@ -2,7 +2,6 @@
 // that numpy.load(path)["name"] gives it. The archive replaces the old file in one step. Called by `reprise export`.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>

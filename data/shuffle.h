@@ -3,6 +3,7 @@
 // of threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>

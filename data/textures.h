@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
 
 #include "data/clamp.h"
 #include "data/images.h"

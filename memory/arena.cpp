@@ -74,7 +74,7 @@ Allocation Arena::allocate(std::int64_t bytes, Category category) {
   if (bytes == 0) return {small_.base + small_.placement.capacity(), 0};
   if (bytes > kMostRange) refuse(bytes, category, fmt::format("at most {} bytes at once", kMostRange));
   std::int64_t charged = round_up_64(bytes);
-  if (!meter_.fits(charged)) refuse(bytes, category, fmt::format("a budget of {} bytes", meter_.budget()));
+  if (!meter_.fits(charged)) refuse(bytes, category, meter_.budget_text());
   BlockInfo info{bytes, category, nullptr, meter_.current_op()};
   std::byte* data = nullptr;
   std::int64_t planned = plan_ ? planned_offset(charged) : -1;

@@ -7,7 +7,9 @@
 // bytes that are not in use are poisoned. Every block must be released before the arena is destroyed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/allocator.h"

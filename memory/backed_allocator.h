@@ -3,6 +3,8 @@
 // a step reads and writes follows from them. Reached by Memory::backed_allocator().
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 
 #include "core/allocator.h"

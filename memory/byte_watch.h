@@ -4,6 +4,7 @@
 // Invariant: a storage is noted once, under the first name it came with, and held until the watch is gone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

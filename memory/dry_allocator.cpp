@@ -15,8 +15,7 @@ Allocation DryAllocator::allocate(std::int64_t bytes, Category category) {
   REPRISE_INVARIANT(bytes >= 0);
   if (bytes == 0) return {};
   if (bytes > kMostBytes || !meter_.fits(round_up_64(bytes))) {
-    meter_.fail_no_room(bytes, category, fmt::format("a budget of {} bytes", meter_.budget()),
-                        largest_live(kNamedBlocks));
+    meter_.fail_no_room(bytes, category, meter_.budget_text(), largest_live(kNamedBlocks));
   }
   std::int64_t charged = round_up_64(bytes);
   ++live_[{charged, category}];

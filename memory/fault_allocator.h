@@ -2,6 +2,8 @@
 // the middle of a step. Switched on by Memory::fail_allocation().
 #pragma once
 
+#include <cstdint>
+
 #include "core/allocator.h"
 #include "core/error.h"
 

@@ -4,7 +4,11 @@
 // Invariant: a storage has a ledger exactly while it has obligations.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "memory/owed_index.h"

@@ -8,6 +8,16 @@
 
 namespace reprise {
 
+namespace {
+constexpr const char* kBudgetOf = "a budget of ";
+}  // namespace
+
+std::string Meter::budget_text() const { return fmt::format("{}{} bytes", kBudgetOf, budget_); }
+
+bool is_over_budget(const Error& error) {
+  return error.kind() == ErrorKind::memory && error.message().find(kBudgetOf) != std::string::npos;
+}
+
 void Meter::reset_peak() {
   snapshot_.peak = snapshot_.live;
   snapshot_.at_peak = snapshot_.live;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@
 #include "core/allocator.h"
 
 namespace reprise {
+
+class Error;
 
 using CategoryBytes = std::array<std::int64_t, kCategoryCount>;
 
@@ -108,8 +111,11 @@ class Meter {
   /// "parameters 640, activations 128", largest first; "nothing" when nothing is live.
   std::string describe_live() const;
 
-  /// Throws the memory error for a request that finds no room. `limit` names what was met, for instance
-  /// "a budget of 4096 bytes"; `largest` are live blocks, largest first.
+  /// "a budget of 4096 bytes": the limit that fail_no_room() names where a request does not fit the budget.
+  std::string budget_text() const;
+
+  /// Throws the memory error for a request that finds no room. `limit` names what was met, for instance budget_text();
+  /// `largest` are live blocks, largest first.
   [[noreturn]] void fail_no_room(std::int64_t bytes, Category category, const std::string& limit,
                                  std::span<const LiveBlock> largest) const;
 
@@ -131,6 +137,9 @@ class Meter {
   const char* op_ = nullptr;
   std::vector<MeterEvent> timeline_;
 };
+
+/// Whether the budget is what the request of this error met. By its text: an error carries no more than a kind.
+bool is_over_budget(const Error& error);
 
 /// Names the current op while in scope; scopes nest.
 class OpScope {

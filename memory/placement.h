@@ -6,6 +6,7 @@
 // allocation once the tables have grown to their working size.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

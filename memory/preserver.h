@@ -5,6 +5,7 @@
 // or r is bound to a copy. See the note on blocks below.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -1,5 +1,6 @@
 // A write to a storage with few pending reads: they are asked one by one, which is cheaper than to enter all their rows
 // into the index as long as few writes come.
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
 
@@ -9,15 +10,15 @@ namespace reprise {
 
 namespace {
 constexpr std::size_t kFewReads = 32;  // a set of them is a word
-// What it takes to enter a run into the index, against looking at it once.
-constexpr std::int64_t kIndexing = 4;
+// What it takes to enter a run into the index, against looking at it once; and what any index takes, in runs.
+constexpr std::int64_t kIndexing = 4, kFixedRuns = 64;
 }  // namespace
 
 /// Whether the next write asks the reads one by one: until that has cost as much as an index would.
 bool Preserver::State::has_few(const Ledger& ledger) const {
   if (!ledger.index.empty() || ledger.fresh.size() > kFewReads) return false;
   if (ledger.fresh.size() <= 1) return true;
-  std::int64_t runs = 64;
+  std::int64_t runs = kFixedRuns;
   for (ReadId id : ledger.fresh) runs += static_cast<std::int64_t>(reads[id].region.run_count());
   return ledger.looked <= kIndexing * runs;
 }

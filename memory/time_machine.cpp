@@ -3,9 +3,6 @@
 // Note: why exchange and not copy. Opening a block by exchange keeps the newest bytes in the block's own memory, so no
 // second buffer is needed, closing is the same operation again, and neither can fail.
 
-#include <algorithm>
-#include <cstring>
-
 #include "core/byte_hash.h"
 #include "memory/foreign_write.h"
 #include "memory/ledger.h"

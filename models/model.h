@@ -5,6 +5,8 @@
 // checkpoints, resume, evaluation and the program then work for it unchanged.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 // from an integer none passes.
 #include "ops/cast.h"
 
-#include <cmath>
 #include <limits>
 
 #include "ops/broadcast.h"

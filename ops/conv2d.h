@@ -4,6 +4,8 @@
 // (ops/implementation.h). oneDNN's weight gradients repeat bit for bit at one thread count, but differ between counts.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/op.h"
 #include "autograd/tape.h"
 #include "ops/window.h"

@@ -4,6 +4,8 @@
 // number of threads; parameter gradients are summed over the images in order.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/op.h"
 #include "autograd/tape.h"
 

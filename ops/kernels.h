@@ -2,6 +2,8 @@
 // dtypes of arithmetic, and the shapes of reductions.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/op.h"
 
 namespace reprise {

@@ -3,6 +3,8 @@
 // Sums over rows are taken in double over rows in order, so a loss has the same bits for any number of threads.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/op.h"
 #include "autograd/tape.h"
 

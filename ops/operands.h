@@ -2,6 +2,8 @@
 // recorded node. Called by the wrappers of this room only; kernels see operands of one dtype.
 #pragma once
 
+#include <variant>
+
 #include "autograd/tape.h"
 
 namespace reprise {

@@ -6,6 +6,7 @@
 // gradients and state have the parameter's dtype.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "autograd/leaf.h"

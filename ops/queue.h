@@ -2,6 +2,8 @@
 // [n, d...] into queue [k, d...]; `queue` is a state, or a value that is written in place and differentiable.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/op.h"
 #include "autograd/tape.h"
 

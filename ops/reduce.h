@@ -2,6 +2,8 @@
 // they are exact to a few roundings and have the same bits for any number of threads.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/op.h"
 #include "autograd/tape.h"
 

@@ -2,6 +2,7 @@
 // rows are known good before a kernel writes a byte.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "autograd/op.h"

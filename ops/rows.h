@@ -3,6 +3,8 @@
 // All indices are checked before anything is written. Repeated indices add up in index order, whatever the threads.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/op.h"
 #include "autograd/tape.h"
 

@@ -2,6 +2,8 @@
 // Called by models and programs; an index is lower first on ties.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/op.h"
 #include "autograd/tape.h"
 

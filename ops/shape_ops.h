@@ -2,6 +2,7 @@
 // stop_gradient give views (no bytes move); concat and copy make new bytes.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "autograd/op.h"

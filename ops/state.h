@@ -5,6 +5,8 @@
 // write.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/op.h"
 #include "autograd/tape.h"
 

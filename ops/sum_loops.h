@@ -5,6 +5,10 @@
 // order. Stretches depend on shapes and strides only, so any number of threads gives the same bits.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
 #include "ops/broadcast.h"
 
 namespace reprise {

@@ -2,6 +2,8 @@
 // the planner.
 #pragma once
 
+#include <cstdint>
+
 #include "autograd/recorded_operands.h"
 
 namespace reprise {

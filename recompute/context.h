@@ -5,6 +5,7 @@
 // before its first node runs again; where it differs the replay is refused and nothing has moved.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // `reprise contract --diff` and where a stored plan is refused.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 

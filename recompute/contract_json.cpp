@@ -1,6 +1,5 @@
 #include "recompute/contract_json.h"
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 

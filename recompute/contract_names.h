@@ -2,6 +2,8 @@
 // recompute/contract.cpp only.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>

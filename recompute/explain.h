@@ -3,6 +3,7 @@
 // recorded.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

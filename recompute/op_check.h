@@ -7,9 +7,12 @@
 //   for (const CheckFinding& finding : check_op(row).findings) std::puts(finding.text.c_str());
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/tape.h"

@@ -2,6 +2,7 @@
 // by the columns of recompute/op_check.cpp only.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>

@@ -4,6 +4,7 @@
 // them call a unit the same.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

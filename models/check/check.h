@@ -3,6 +3,7 @@
 // of one's own call it as a library.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // drew, and how often it ran. Two logs say which op made two runs differ. Called by method_run.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

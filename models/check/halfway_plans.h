@@ -3,6 +3,7 @@
 // check.cpp.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 

@@ -1,5 +1,4 @@
 // The keys every run has, whatever its model. One line declares a key; nothing else needs to know it.
-#include <string>
 
 #include "models/config/schema.h"
 #include "recompute/planning/planner.h"

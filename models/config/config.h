@@ -4,8 +4,11 @@
 // tests read it through typed getters; asking for a key under the wrong type is an internal error.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "models/config/override_reader.h"

@@ -7,6 +7,7 @@
 // b] or a map {a: b, c: d}. Sweeps (a=1,2), functions and ${interpolation} are refused with a hint.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -4,6 +4,7 @@
 // register_model_type() was told of. KeySet is the flat, ordered view that one run sees.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <utility>

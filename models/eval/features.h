@@ -2,8 +2,8 @@
 // augmented. Called by evaluations and the probe.
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "models/layers/encoder.h"

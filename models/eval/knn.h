@@ -2,6 +2,9 @@
 // the nearest training images, without training anything. Cheap enough to look at while a contrastive run trains.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "models/eval/features.h"
 
 namespace reprise {

@@ -4,6 +4,10 @@
 // a cosine schedule. Bits follow from the features and the key `seed`.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "models/eval/features.h"
 
 namespace reprise {

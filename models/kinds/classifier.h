@@ -2,7 +2,10 @@
 // fine labels. A yardstick for the contrastive runs, and the smallest example of a TrainableModel.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "models/layers/encoder.h"
 #include "models/model.h"

@@ -5,7 +5,10 @@
 // loss read is overwritten before its backward runs: the case this project exists for.
 #pragma once
 
-#include <memory>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "models/layers/encoder.h"
 #include "models/model.h"

@@ -6,6 +6,10 @@
 // head goes before its tail.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "models/kinds/memory_model.h"
 
 namespace reprise {

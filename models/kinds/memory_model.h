@@ -5,6 +5,11 @@
 // The loss is the mean square of the last hidden state. Each layer is one segment, "layer0" and so on, write included.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "models/layers/draws.h"
 #include "models/model.h"
 

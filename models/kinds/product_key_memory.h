@@ -7,6 +7,10 @@
 // used them (an exponential moving average, as for the codes of VQ-VAE; van den Oord et al., 2017).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "models/kinds/memory_model.h"
 
 namespace reprise {

@@ -2,6 +2,10 @@
 // softmax weights of its hidden state, and then moves a small share of the rows, in place, towards hidden states.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "models/kinds/memory_model.h"
 
 namespace reprise {

@@ -2,6 +2,10 @@
 // all slots; then the next span of slots, in place, takes after hidden states. The ring's pointer is a buffer.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "models/kinds/memory_model.h"
 
 namespace reprise {

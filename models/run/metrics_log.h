@@ -4,9 +4,11 @@
 // at most one torn line, at the end; truncate_after() takes it away.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/run/json_text.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "core/text.h"
 #include "models/run/progress.h"
 

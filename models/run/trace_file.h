@@ -5,6 +5,7 @@
 // number is limited; what comes after that is left out and the file says so.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>

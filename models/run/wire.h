@@ -4,6 +4,7 @@
 // A message is built field by field in any order; nested messages are built first and then put in whole.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>

@@ -2,6 +2,7 @@
 // loader, no metrics, no checkpoints. What profiles and studies measure; memory is what training holds.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -2,6 +2,7 @@
 // a size and nothing else, one an epoch. Used by the trainer and by checks.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "memory/memory.h"

@@ -3,6 +3,7 @@
 // schedules, traces and plans are made from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -1,7 +1,5 @@
 #include "models/train/make_plan.h"
 
-#include <algorithm>
-
 #include "core/machine.h"
 #include "core/parallel.h"
 #include "core/text.h"

@@ -2,11 +2,13 @@
 // the verbs plan, explain and check before the run's own memory exists, so that nothing of it is moved.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/config/config.h"
 #include "models/train/dry_step.h"

@@ -2,6 +2,7 @@
 // images of noise. Called by make_plan.h before the run's own memory exists.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 

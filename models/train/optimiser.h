@@ -2,7 +2,7 @@
 // Called by the trainer and checks once per step; allocates in its constructor only.
 #pragma once
 
-#include <string>
+#include <cstdint>
 #include <vector>
 
 #include "models/config/config.h"

@@ -2,8 +2,9 @@
 // key `tensorboard`) and a trace of the first steps for Perfetto (`trace`, `trace_steps`). Used by the trainer.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
-#include <string>
 
 #include "models/config/config.h"
 #include "models/run/event_file.h"

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 
+#include "memory/meter.h"
 #include "models/registry.h"
 
 namespace reprise {
@@ -49,7 +52,7 @@ auto within_budget(const Config& config, Body&& body) {
     return std::forward<Body>(body)();
   } catch (const Error& error) {
     Bytes budget = config.get_bytes("memory.budget");
-    if (error.kind() != ErrorKind::memory || !budget || error.message().find("a budget of") == std::string::npos) throw;
+    if (!budget || !is_over_budget(error)) throw;
     throw config.error_at("memory.budget", "too small for this run, {} bytes: {}", *budget, error.message());
   }
 }

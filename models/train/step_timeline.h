@@ -3,6 +3,7 @@
 // equal event by event. Used by `reprise explain` and `reprise report`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -6,7 +6,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "autograd/tape.h"
 #include "data/loader.h"

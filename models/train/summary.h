@@ -2,6 +2,7 @@
 // Called by the trainer and `reprise eval`; scripts rely on the names.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 

@@ -5,8 +5,11 @@
 // slots; so the peak of the meter is the peak_bytes of training.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "memory/meter.h"

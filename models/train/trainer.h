@@ -4,6 +4,7 @@
 // resumed ends with the same bytes and the same deterministic fields of metrics.jsonl as one that was not.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 

@@ -3,6 +3,10 @@
 // that can be resumed.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "core/byte_hash.h"
 #include "models/run/run_folder.h"
 #include "models/train/batches.h"

@@ -2,6 +2,7 @@
 // method, or a probe. Turned into a tape's policy and a schedule's choices.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "autograd/schedule.h"

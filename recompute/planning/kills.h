@@ -2,6 +2,7 @@
 // same first killing write), and the parts that each write kills. Read from a tape between forward and backward.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

@@ -2,6 +2,8 @@
 // the preserver itself on buffers of its own and fitted as fixed + bytes + runs. Takes some tens of milliseconds.
 #pragma once
 
+#include <cstdint>
+
 #include "recompute/planning/profile.h"
 
 namespace reprise {

@@ -2,6 +2,7 @@
 // Used by the trainer and by `reprise plan`.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -4,9 +4,11 @@
 // Used by the trainer, `reprise plan` and `reprise explain --plan`.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "recompute/planning/plan.h"

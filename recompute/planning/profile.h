@@ -2,6 +2,7 @@
 // StepTimer (step_timer.h) from a few real steps, stored as JSON, and added up by the planner.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

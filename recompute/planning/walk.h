@@ -4,6 +4,8 @@
 // Everything the planner knows of memory comes from walks: the same tape, engine and preserver that then run the step.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>

@@ -6,6 +6,7 @@
 // smallest ones is at most its time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

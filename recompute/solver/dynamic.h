@@ -7,6 +7,10 @@
 // through the plan returned.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "recompute/solver/dual.h"
 
 namespace reprise::solver {

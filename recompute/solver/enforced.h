@@ -4,6 +4,9 @@
 // all the same; a plan is returned only if it fits in every row.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "recompute/solver/dynamic.h"
 
 namespace reprise::solver {

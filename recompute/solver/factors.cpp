@@ -1,7 +1,6 @@
 #include "recompute/solver/factors.h"
 
 #include <algorithm>
-#include <map>
 
 namespace reprise::solver {
 namespace {

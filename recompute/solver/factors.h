@@ -6,6 +6,7 @@
 // Invariant: every shared object is a member of exactly one factor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

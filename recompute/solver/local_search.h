@@ -3,6 +3,8 @@
 // Called by the searches for plans of least time and of least peak. Invariant: a plan that fits still fits afterwards.
 #pragma once
 
+#include <cstdint>
+
 #include "recompute/solver/dual.h"
 #include "recompute/solver/plan_state.h"
 

@@ -1,7 +1,6 @@
 #include "recompute/solver/master.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
 namespace reprise::solver {

@@ -3,7 +3,9 @@
 // Called where a budget is asked for, and where no plan is known that fits.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "recompute/solver/domain.h"
 #include "recompute/solver/effort.h"

@@ -4,6 +4,9 @@
 // is left, and where that is too much searches exactly around the best plan known.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "recompute/solver/domain.h"
 #include "recompute/solver/effort.h"
 

@@ -4,6 +4,10 @@
 // kept rows; 0 without any).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "recompute/solver/model.h"
 
 namespace reprise::solver {

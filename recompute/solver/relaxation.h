@@ -4,6 +4,10 @@
 // Called once or more for each problem. Invariant: `bound` holds with `rows`, `prices` and `splits` put into the dual.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "recompute/solver/dual.h"
 
 namespace reprise::solver {

@@ -1,7 +1,5 @@
 #include "recompute/solver/rounding.h"
 
-#include <algorithm>
-
 namespace reprise::solver {
 namespace {
 

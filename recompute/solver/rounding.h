@@ -3,6 +3,8 @@
 // Called by the search for prices and by the repair of plans. Invariant: the priced cost never rises.
 #pragma once
 
+#include <cstdint>
+
 #include "recompute/solver/dual.h"
 
 namespace reprise::solver {

@@ -5,6 +5,11 @@
 // far.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "recompute/solver/dual.h"
 #include "recompute/solver/potential.h"
 

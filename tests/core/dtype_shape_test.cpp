@@ -2,7 +2,6 @@
 #include <rapidcheck.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <new>
-#include <numeric>
 #include <stdexcept>
 
 #include "core/error.h"
@@ -290,8 +288,11 @@ TEST(Loader, AnExceptionOfTheThreadIsThrownByNextInItsTurn) {
 TEST(Loader, CanBeDestroyedAtAnyMoment) {
   for (int taken = 0; taken < 12; ++taken) {
     CountingAllocator allocator;
-    Loader loader(few_images(), contrastive(taken % 4), allocator);
-    for (int i = 0; i < taken; ++i) loader.next();
+    {
+      Loader loader(few_images(), contrastive(taken % 4), allocator);
+      for (int i = 0; i < taken; ++i) loader.next();
+    }
+    EXPECT_EQ(allocator.live, 0) << "after " << taken << " batches";
   }
 }
 

@@ -1,8 +1,6 @@
 // Checkpoints: what is written comes back, damaged or foreign ones are refused with a reason, old ones go.
 #include "models/train/checkpoint.h"
 
-#include <cstring>
-
 #include "data/safetensors.h"
 #include "memory/memory.h"
 #include "tests/models/tiny_run.h"

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <filesystem>
 #include <functional>
 
 #include "models/config/model_keys.h"

@@ -7,10 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <limits>
 #include <optional>
-#include <sstream>
 
 #include "models/run/progress.h"
 #include "tests/support/errors.h"

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <numeric>
 
 #include "ops/cast.h"
 #include "ops/compare.h"

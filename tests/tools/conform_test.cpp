@@ -1,11 +1,8 @@
 // The conformance language: programs with known results under every method, the negative control, and hostile files.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "tests/support/errors.h"
 #include "tests/support/surroundings.h"

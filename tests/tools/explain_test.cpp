@@ -1,7 +1,6 @@
 // `reprise explain` and `reprise contract` as a person and a script meet them.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,8 +1,6 @@
 // The analysis of the study of sparse writes, on made-up records whose ratios are known by hand.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "tests/support/text.h"
 #include "tools/study/sparse_write.h"
 

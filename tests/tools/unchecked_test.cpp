@@ -2,7 +2,6 @@
 // programs would prove nothing. Where it matters is found from what the tape owes, and committed by name.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>

@@ -4,7 +4,9 @@
 // Nothing here decides anything in the library: figures are for people and for the README.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/config/config.h"
 #include "tools/bench/child.h"

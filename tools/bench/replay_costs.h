@@ -2,6 +2,9 @@
 // Rounds interleave what is compared, so that a slow moment hits both sides.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "tools/bench/bench.h"
 
 namespace reprise::bench {

@@ -2,6 +2,7 @@
 // steps and look at the tape between them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

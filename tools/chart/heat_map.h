@@ -2,6 +2,7 @@
 // Used by the layout and the drawing of charts.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "tools/chart/chart.h"

@@ -3,6 +3,8 @@
 // Made by layout.cpp; read by everything that draws into the plot.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 

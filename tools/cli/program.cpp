@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <new>
 #include <string_view>
 #include <system_error>

@@ -5,6 +5,7 @@
 // ones that cells and hooks hold, so that what the method drops is dropped.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -12,7 +13,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "autograd/tape.h"
 #include "memory/byte_watch.h"

@@ -1,5 +1,4 @@
 // Statements that read and write state: ops, read, write, draw, set, bump, append.
-#include <cmath>
 
 #include "ops/draws.h"
 #include "ops/row_state.h"

@@ -2,6 +2,8 @@
 // Called by the verb and tests; a judgement never depends on the method.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "recompute/methods.h"

@@ -5,7 +5,6 @@
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>

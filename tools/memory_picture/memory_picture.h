@@ -2,6 +2,7 @@
 // nothing else; the timelines are recorded by models/train/step_timeline.h.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 // Memory over the step as a stacked picture: categories below, the predicted and the measured total on top of them, and
 // below the plot when each segment runs and which rows bind.
 #include <algorithm>
-#include <map>
 
 #include "core/text.h"
 #include "tools/chart/chart.h"

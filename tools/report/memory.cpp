@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 
 #include "tools/chart/chart.h"
 #include "tools/report/sections.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "tools/chart/chart.h"
 #include "tools/report/pictures.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <tuple>
 
 #include "tools/report/sections.h"
 #include "tools/report/wording.h"

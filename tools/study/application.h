@@ -6,6 +6,11 @@
 // profile.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "tools/study/study_type.h"
 
 namespace reprise::study {

@@ -2,6 +2,7 @@
 // Bytes are compared by their hashes; what one of the two lacks is a difference too.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 

@@ -3,6 +3,7 @@
 // Called in a fresh process, once.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -5,6 +5,7 @@
 // is not a record of the study is an error (user) with file and line.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>

@@ -6,6 +6,10 @@
 //   ladderN evenly spaced from the smallest feasible budget of all methods to the peak of retain
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
 #include "tools/study/study_type.h"
 
 namespace reprise::study {

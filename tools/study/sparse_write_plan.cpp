@@ -2,7 +2,6 @@
 // follow from these by the rule, a stored plan for each method at each, and the blocks in their seeded order.
 #include <algorithm>
 #include <map>
-#include <memory>
 
 #include "core/interrupt.h"
 #include "core/text.h"

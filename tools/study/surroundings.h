@@ -2,6 +2,7 @@
 // when it has ended; nothing in it names a person or the machine itself.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "models/config/config.h"

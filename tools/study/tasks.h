@@ -2,7 +2,10 @@
 // orders in which tasks stand. Called by the runner and by types of studies.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/study/study_type.h"

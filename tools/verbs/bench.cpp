@@ -1,7 +1,6 @@
 // `reprise bench`: what this build takes for ops, steps, replay, optimisers, augmentation, start-up and planning.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>

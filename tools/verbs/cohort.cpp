@@ -2,7 +2,6 @@
 #include "tools/cohort_view/cohort.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "core/error.h"

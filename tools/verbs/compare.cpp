@@ -1,12 +1,10 @@
 // `reprise compare`: what differs between the configurations of runs, and their figures side by side.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "core/error.h"
 #include "core/text.h"

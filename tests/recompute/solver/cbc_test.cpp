@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "recompute/solver/lp_export.h"
 #include "recompute/solver/solve.h"

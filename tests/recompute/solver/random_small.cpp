@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "recompute/solver/random.h"
 
 namespace reprise::solver {
