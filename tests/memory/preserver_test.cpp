@@ -140,6 +140,30 @@ TEST(Preserver, GuardNamesTheForeignWrite) {
   }
 }
 
+TEST(Preserver, AWriteThatFindsNoMemoryChangesNothing) {
+  for (bool bounding : {false, true}) {
+    World world;
+    world.preserver().set_bounding(bounding);
+    Shelf& shelf = world.shelf(1024);
+    for (int i = 0; i < 3; ++i) world.owe(shelf, Region::span(0, 64), StateOption::whole);
+    world.owe(shelf, Region::span(0, 32), StateOption::region);
+    int requests = bounding ? 4 : 2;  // in a trace that bounds the real step each read has a copy of its own
+    for (int at = 0; at < requests; ++at) {
+      world.memory().fail_allocation(at);
+      EXPECT_THROW(shelf.storage->host_write(Region::span(0, 64)), Error);
+      EXPECT_EQ(shelf.storage->clock(), 0u);
+      EXPECT_EQ(world.preserver().host_saves(), 0u);
+      EXPECT_EQ(world.preserver().live().copies + world.preserver().live().blocks, 0) << at;
+      EXPECT_EQ(world.memory().meter().live(Category::preserved), 0) << at;
+    }
+    world.memory().fail_allocation(-1);
+    world.write(shelf, Region::span(0, 64), true);
+    EXPECT_EQ(world.preserver().live().copies, bounding ? 3 : 1);
+    EXPECT_EQ(world.preserver().live().blocks, 1);
+    EXPECT_EQ(world.preserver().host_saves(), 1u);
+  }
+}
+
 TEST(Preserver, UncheckedKeepsNothing) {
   World world(false);
   world.preserver().set_unchecked(true);
