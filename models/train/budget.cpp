@@ -64,7 +64,7 @@ void check_budget(const Config& config, const Schedule& step) {
   throw config.error_at("memory.budget",
                         "too small for the next step, which finds the state of the host where no step before it did: "
                         "expected at least {} bytes, got {} bytes. Largest at its peak: {}. {}",
-                        peak, *budget, describe_largest(step.peak.at_peak), hint(config));
+                        peak, *budget, describe_largest(step.peak.at_peak), hint(config, false));
 }
 
 }  // namespace reprise
