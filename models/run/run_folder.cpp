@@ -183,8 +183,9 @@ RunFolder RunFolder::create(Config& config) {
     Content content = look_into(path);
     std::error_code error;
     if (content == Content::other && !fs::is_regular_file(path / "config.yaml", error)) {
-      throw config.error_at("run.dir", "{} has other files in it and is not the folder of a run. choose another folder",
-                            path.string());
+      throw config.error_at(
+          "run.dir", "expected an empty folder or that of a run, got {} with other files in it. Choose another folder",
+          path.string());
     }
     if (content == Content::other) {
       throw config.error_at(
