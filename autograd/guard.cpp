@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/guard_errors.h"
 #include "autograd/guard_frame.h"
 #include "autograd/node_backward.h"
 #include "core/error.h"
@@ -27,12 +28,25 @@ std::string result_name(const Op& op, int index) {
   return fmt::format("result {}", index < outputs ? op.outputs[index] : op.made[index - outputs]);
 }
 
-GuardFrame frame_of(const std::vector<StorageRef>& storages) {
+/// Of all `storages` but those that `left_out` names.
+template <class LeftOut>
+GuardFrame frame_of(const std::vector<StorageRef>& storages, const LeftOut& left_out) {
   GuardFrame frame;
   for (const StorageRef& storage : storages) {
-    if (storage->raw() && storage->bytes() > 0) frame.add(storage->raw(), storage->bytes(), storage_name(*storage));
+    if (!storage->raw() || storage->bytes() == 0 || left_out(storage)) continue;
+    frame.add(storage->raw(), storage->bytes(), storage_name(*storage));
   }
   return frame;
+}
+
+/// What a replay is given of the results may be read and not written.
+void add_given(const ForwardContext& context, GuardFrame& frame) {
+  for (int r = 0; r < context.results; ++r) {
+    const TensorView& view = context.result_views[r];
+    if (!context.is_given(r) || view.size() == 0) continue;
+    frame.add_view(view, result_name(*context.op, r)).given = true;
+    frame.allow(view.data, extent_of(view), true, false);
+  }
 }
 
 /// Runs the kernel so that the frame is put back to `before` if it throws.
@@ -46,68 +60,22 @@ void run_or_restore(GuardFrame& frame, const Run& run) {
   }
 }
 
+/// Says of an op that it takes numbers of a stream by itself.
+struct DrawsByItself : Error {
+  using Error::Error;
+};
+
 /// Like run(), but a failure counts as an outcome: on poisoned bytes a check inside the kernel may well refuse them.
 template <class Run>
 bool completes(const Run& run) {
   try {
     run();
     return true;
-  } catch (const Error&) {
+  } catch (const DrawsByItself&) {
+    throw;
+  } catch (const std::exception&) {
     return false;
   }
-}
-
-[[noreturn]] void fail_undeclared_write(const Op& op, const char* pass, int inputs, const GuardDifference& at) {
-  const GuardBlock& block = *at.block;
-  std::string bytes = at.bytes.describe();
-  if (*pass) {
-    fail(ErrorKind::internal,
-         "[{}] its backward writes bytes {} of {}. A backward may write to grad(i) and its workspace only.", op.name,
-         bytes, block.name);
-  }
-  if (block.operand < 0) {
-    fail(ErrorKind::internal,
-         "[{}] writes bytes {} of {}, which is no operand. Hand it to the op and name it in .updates.", op.name, bytes,
-         block.name);
-  }
-  if (block.operand >= inputs) {
-    fail(ErrorKind::internal,
-         "[{}] writes bytes {} of {}, which .region does not give. Return all bytes that are written from .region.",
-         op.name, bytes, block.name);
-  }
-  fail(ErrorKind::internal, "[{}] writes bytes {} of {}, which .updates does not name. Add it to .updates.", op.name,
-       bytes, block.name);
-}
-
-[[noreturn]] void fail_undeclared_read(const Op& op, const char* pass, const GuardBlock* block) {
-  if (!block) {
-    fail(ErrorKind::internal,
-         "[{}]{} reads bytes that its contract does not name. Name every storage that it reads in .inputs.", op.name,
-         pass);
-  }
-  if (*pass) {
-    fail(ErrorKind::internal, "[{}]{} reads {}, which .saves does not name for the wanted gradients. Add it to .saves.",
-         op.name, pass, block->name);
-  }
-  if (block->operand >= 0) {
-    fail(ErrorKind::internal,
-         "[{}] reads bytes of {} outside the region that it declares. Return all bytes that are read from .region.",
-         op.name, block->name);
-  }
-  fail(ErrorKind::internal,
-       "[{}] reads {}, which its contract does not name. Hand it to the op and name it in .inputs.", op.name,
-       block->name);
-}
-
-[[noreturn]] void fail_unwritten(const Op& op, const char* pass, const GuardDifference& at) {
-  if (*pass) {
-    fail(ErrorKind::internal,
-         "[{}]{} leaves bytes {} of the {} unwritten, or adds to them. Write every element of grad(i), zeros included.",
-         op.name, pass, at.bytes.describe(), at.block->name);
-  }
-  fail(ErrorKind::internal,
-       "[{}] leaves bytes {} of {} unwritten, or computes with what was there. Write every element of each result.",
-       op.name, at.bytes.describe(), at.block->name);
 }
 
 /// Finds out why the second run (all that is hidden poisoned, other fills) gave other bytes than the first.
@@ -138,12 +106,13 @@ void diagnose(GuardFrame& frame, const Op& op, const char* pass, const Run& run)
 
 /// Second run on poisoned surroundings, then everything as the first run left it.
 template <class Run>
-void run_again(GuardFrame& frame, const Op& op, const char* pass, const Run& run) {
+void run_again(GuardFrame& frame, const Op& op, const char* pass, int inputs, const Run& run) {
   try {
     frame.reset(1);
     frame.poison();
     bool completed = completes(run);
     std::optional<GuardDifference> left;
+    if (auto write = frame.poison_written()) fail_undeclared_write(op, pass, inputs, *write);
     if (completed && (left = frame.unwritten(1))) fail_unwritten(op, pass, *left);
     if (!completed || frame.difference()) diagnose(frame, op, pass, run);
   } catch (...) {
@@ -154,13 +123,13 @@ void run_again(GuardFrame& frame, const Op& op, const char* pass, const Run& run
 }
 
 /// What an op that says outputs_ignore_updates promises a replay: the outputs without the old bytes, and no write.
-void check_replay_form(GuardFrame& frame, const Op& op, ForwardContext context) {
-  context.replay = true;
+template <class Run>
+void check_replay_form(GuardFrame& frame, const Op& op, const Run& run) {
   frame.reset(0);
   frame.poison_updates();
   std::vector<std::vector<std::byte>> states;
   for (const GuardBlock& block : frame.blocks) states.emplace_back(block.base, block.base + block.bytes);
-  bool completed = completes([&] { op.forward(context); });
+  bool completed = completes(run);
   bool moved = false, other = !completed;
   for (std::size_t i = 0; i < states.size(); ++i) {
     const GuardBlock& block = frame.blocks[i];
@@ -217,10 +186,10 @@ void Guard::check_streams(const Op& op) {
     if (stream->position == position) continue;
     std::uint64_t taken = stream->position - position;
     stream->position = position;
-    fail(ErrorKind::internal,
-         "[{}] takes {} numbers of stream '{}' by itself. Set .draws, say how many in infer (draws()), and use the "
-         "range that the context gives.",
-         op.name, taken, stream->name);
+    throw DrawsByItself(ErrorKind::internal,
+                        fmt::format("[{}] takes {} numbers of stream '{}' by itself. Set .draws, say how many in infer "
+                                    "(draws()), and use the range that the context gives.",
+                                    op.name, taken, stream->name));
   }
 }
 
@@ -228,7 +197,7 @@ void Guard::forward(const NodeRecord& node, ForwardContext& context, std::span<c
                     Stream* stream) {
   const Op& op = *node.op;
   let_go();
-  GuardFrame frame = frame_of(storages_);
+  GuardFrame frame = frame_of(storages_, [](const StorageRef&) { return false; });
   for (const GuardOperand& operand : operands) {
     if (!operand.base || operand.bytes == 0) continue;
     GuardBlock& block = frame.add(operand.base, operand.bytes, "");
@@ -244,6 +213,7 @@ void Guard::forward(const NodeRecord& node, ForwardContext& context, std::span<c
   for (int r = 0; r < context.results; ++r) {
     if (!context.is_given(r)) frame.add_fresh(context.result_views[r], result_name(op, r));
   }
+  add_given(context, frame);
   TensorView scratch{context.workspace, DType::u8, Shape{node.forward_workspace}, Strides{1}};
   if (context.workspace) frame.add_fresh(scratch, "workspace", true);
   frame.save_before();
@@ -260,33 +230,64 @@ void Guard::forward(const NodeRecord& node, ForwardContext& context, std::span<c
   if (op.nondeterministic || op.effect) return;
   frame.save_after();
   std::uint32_t run = context.run;
-  run_again(frame, op, "", [&] {
+  run_again(frame, op, "", node.inputs, [&] {
     ++context.run;
     op.forward(context);
     check_streams(op);
   });
   context.run = run;
-  if (op.outputs_ignore_updates && !context.replay && context.results > 0) check_replay_form(frame, op, context);
+  if (!op.outputs_ignore_updates || context.replay || context.results == 0) return;
+  run_or_restore(frame, [&] {
+    ForwardContext replay = context;
+    replay.replay = true;
+    check_replay_form(frame, op, [&] {
+      op.forward(replay);
+      check_streams(op);
+    });
+  });
 }
 
+/// Of what was saved exactly the bytes that are kept for the formula may be read: others of their storages may be of
+/// any version. Gradients that the formula is to fill are left to allow_targets().
 GuardFrame Guard::backward_frame(const NodeBackward& context) const {
   const Op& op = *context.op;
   const NodeRecord& node = context.node_;
-  GuardFrame frame = frame_of(storages_);
-  std::vector<TensorView> views;
-  auto add_view = [&](const TensorView& view, std::string name) {
+  const TapeData& data = context.data_;
+  GuardFrame frame = frame_of(storages_, [&](const StorageRef& storage) {
+    return std::any_of(context.targets_.begin(), context.targets_.end(),
+                       [&](const auto& target) { return target.tensor.storage_ref() == storage; });
+  });
+  std::vector<std::pair<std::byte*, Region>> readable;
+  auto show = [&](const TensorView& view, const Tensor& tensor, Region kept, std::string name) {
     if (!view.data || view.size() == 0) return;
-    frame.add_view(view, std::move(name));
-    views.push_back(view);
+    std::byte* base = view.data - tensor.offset() * size_of(view.dtype);
+    GuardBlock& block = frame.add(base, tensor.storage().bytes(), "");
+    if (!block.saved) block.name = std::move(name), block.dtype = view.dtype;
+    block.saved = true;
+    readable.emplace_back(base, std::move(kept));
   };
-  for (int i = 0; i < node.inputs + node.updates; ++i) add_view(context.in_[i], operand_title(op, node.inputs, i));
+  auto tensor_of = [&](ValueId id) -> const Tensor& {
+    return data.values[id].replay.defined() ? data.values[id].replay : data.values[id].tensor;
+  };
+  for (int i = 0; i < node.inputs + node.updates; ++i) {
+    const OperandRecord& operand = data.operands[node.first_operand + i];
+    if (!context.in_[i].data) continue;
+    const Tensor& tensor = operand.kind == OperandKind::value ? tensor_of(operand.value) : operand.tensor;
+    bool owed = operand.kind != OperandKind::value && operand.read != kNoRead;
+    show(context.in_[i], tensor, owed ? context.tape_.memory().preserver().region(operand.read) : tensor.region(),
+         operand_title(op, node.inputs, i));
+  }
   int made = static_cast<int>(op.outputs.size() + op.made.size());
   for (int r = 0; r < node.results; ++r) {
     std::string name = r < made ? result_name(op, r) : std::string("new value of an update");
-    add_view(context.out_[r], name);
-    add_view(context.grad_out_[r], "gradient of " + name);
+    const Tensor& tensor = tensor_of(node.first_value + r);
+    if (context.out_[r].data) show(context.out_[r], tensor, tensor.region(), name);
+    const TensorView& gradient = context.grad_out_[r];
+    if (!gradient.data || gradient.size() == 0) continue;
+    frame.add_view(gradient, "gradient of " + name);
+    readable.emplace_back(gradient.data, extent_of(gradient));
   }
-  for (const TensorView& view : views) frame.allow(view.data, extent_of(view), true, false);
+  for (const auto& [base, bytes] : readable) frame.allow(base, bytes, true, false);
   if (context.workspace) {
     frame.add_fresh({context.workspace, DType::u8, Shape{node.backward_workspace}, Strides{1}}, "workspace", true);
   }
@@ -328,7 +329,7 @@ void Guard::backward(NodeBackward& context) {
   });
   if (op.nondeterministic) return;
   frame.save_after();
-  run_again(frame, op, kBackward, [&] {
+  run_again(frame, op, kBackward, context.inputs, [&] {
     op.backward(context);
     check_streams(op);
   });

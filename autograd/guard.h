@@ -2,9 +2,9 @@
 // TapeOptions::guard is on, and so by the op checks (recompute/op_check.h); a tape without guard never comes here.
 //
 // Operands and watched storages are copied before the kernel and compared after it (undeclared writes). Then it runs
-// again with all that it may not read filled with NaN, and with results and workspace filled differently: other bytes
-// than before mean an undeclared read, an unwritten result, or nondeterminism. Errors: internal, because a contract
-// that lies is a fault of the op's code; the text says what to declare, and states are as they were before the op.
+// again with all that it may not touch filled with NaN, which must stand, and with results and workspace filled
+// differently: other bytes mean an undeclared read, an unwritten result, or nondeterminism. Errors: internal, because
+// a contract that lies is a fault of the op's code; the text says what to declare, and states are as they were.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ struct GuardOperand {
 
 class Guard {
  public:
-  /// From now on `storage` is compared and poisoned around every op that does not name it. The tape adds the states and
-  /// leaves that ops are given by itself; a storage that only the guard still holds is let go of.
+  /// From now on `storage` is compared and poisoned around every op that does not name it. The tape adds the states,
+  /// leaves and gradients of leaves that ops are given by itself; a storage that only the guard still holds is let go of.
   void watch(const StorageRef& storage);
   /// `stream` must outlive the guard; its position may not move while a kernel runs.
   void watch(Stream& stream);

@@ -19,11 +19,15 @@ void fill_words(std::byte* to, std::int64_t bytes, T word) {
   for (std::int64_t i = whole; i < bytes; ++i) to[i] = std::byte{0xff};
 }
 
+Region hidden_in(const GuardBlock& block) {
+  return subtract(subtract(Region::span(0, block.bytes), block.may_read), block.may_write);
+}
+
 /// `region` grown to whole elements, because single bytes mean little to a reader.
 Region whole_elements(const Region& region, std::int64_t item) {
   std::vector<Run> runs;
   for (const Run& run : region.runs()) runs.push_back({run.lo / item * item, (run.hi + item - 1) / item * item});
-  return Region::from_runs(std::move(runs));
+  return Region::from_runs(runs);
 }
 
 }  // namespace
@@ -42,7 +46,7 @@ void fill_guard_pattern(std::byte* to, std::int64_t bytes, DType dtype, int patt
 Region shifted(const Region& region, std::int64_t by) {
   std::vector<Run> runs(region.runs().begin(), region.runs().end());
   for (Run& run : runs) run.lo += by, run.hi += by;
-  return Region::from_runs(std::move(runs));
+  return Region::from_runs(runs);
 }
 
 Region differing(const std::byte* a, const std::byte* b, std::int64_t bytes) {
@@ -59,7 +63,7 @@ Region differing(const std::byte* a, const std::byte* b, std::int64_t bytes) {
         runs.push_back({i, i + 1});
     }
   }
-  return Region::from_runs(std::move(runs));
+  return Region::from_runs(runs);
 }
 
 Region extent_of(const TensorView& view) { return Region::block(0, view.shape, view.strides, size_of(view.dtype)); }
@@ -87,9 +91,11 @@ void GuardFrame::add_fresh(const TensorView& view, std::string name, bool scratc
   allow(view.data, extent_of(view), scratch, true);
 }
 
-void GuardFrame::add_view(const TensorView& view, std::string name) {
+GuardBlock& GuardFrame::add_view(const TensorView& view, std::string name) {
   Run cover = extent_of(view).cover();
-  add(view.data + cover.lo, cover.hi - cover.lo, std::move(name)).dtype = view.dtype;
+  GuardBlock& block = add(view.data + cover.lo, cover.hi - cover.lo, std::move(name));
+  block.dtype = view.dtype;
+  return block;
 }
 
 void GuardFrame::allow(const std::byte* base, const Region& region, bool read, bool write) {
@@ -126,7 +132,7 @@ void GuardFrame::reset(int fill) {
 void GuardFrame::poison(const GuardBlock* only) {
   for (GuardBlock& block : blocks) {
     if (block.fresh || block.scratch || (only && only != &block)) continue;
-    Region hidden = subtract(subtract(Region::span(0, block.bytes), block.may_read), block.may_write);
+    const Region hidden = hidden_in(block);
     for (const Run& run : hidden.runs()) fill_guard_pattern(block.base + run.lo, run.hi - run.lo, block.dtype, kHidden);
   }
 }
@@ -160,6 +166,22 @@ std::optional<GuardDifference> GuardFrame::undeclared_write() const {
   return std::nullopt;
 }
 
+std::optional<GuardDifference> GuardFrame::poison_written() const {
+  std::vector<std::byte> poison;
+  for (const GuardBlock& block : blocks) {
+    if (block.fresh || block.scratch) continue;
+    const Region hidden = hidden_in(block);
+    Region changed;
+    for (const Run& run : hidden.runs()) {
+      poison.resize(static_cast<std::size_t>(run.hi - run.lo));
+      fill_guard_pattern(poison.data(), run.hi - run.lo, block.dtype, kHidden);
+      changed = unite(changed, shifted(differing(block.base + run.lo, poison.data(), run.hi - run.lo), run.lo));
+    }
+    if (!changed.empty()) return GuardDifference{&block, whole_elements(changed, size_of(block.dtype))};
+  }
+  return std::nullopt;
+}
+
 std::optional<GuardDifference> GuardFrame::difference() const {
   for (const GuardBlock& block : blocks) {
     if (block.scratch || block.keeps()) continue;
@@ -173,13 +195,16 @@ std::optional<GuardDifference> GuardFrame::unwritten(int fill) const {
   for (const GuardBlock& block : blocks) {
     if (!block.fresh) continue;
     std::int64_t item = size_of(block.dtype);
-    std::byte pattern[8];
+    if (item == 1 && fill == 0) continue;
+    std::byte pattern[8], first[8];
     fill_guard_pattern(pattern, item, block.dtype, fill);
+    fill_guard_pattern(first, item, block.dtype, 0);
     std::vector<Run> left;
     for (std::int64_t i = 0; i + item <= block.bytes; i += item) {
-      if (std::memcmp(block.base + i, pattern, static_cast<std::size_t>(item)) == 0) left.push_back({i, i + item});
+      if (std::memcmp(block.base + i, pattern, static_cast<std::size_t>(item)) != 0) continue;
+      if (item > 1 || block.after[static_cast<std::size_t>(i)] == first[0]) left.push_back({i, i + item});
     }
-    if (!left.empty()) return GuardDifference{&block, Region::from_runs(std::move(left))};
+    if (!left.empty()) return GuardDifference{&block, Region::from_runs(left)};
   }
   return std::nullopt;
 }

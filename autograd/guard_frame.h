@@ -27,6 +27,8 @@ struct GuardBlock {
   Region updated;  // of may_write, what updates name
   bool fresh = false;
   bool scratch = false;
+  bool given = false;                    // a result that a replay is to read
+  bool saved = false;                    // holds what a formula has saved
   std::vector<std::byte> before, after;  // after: empty where the block keeps its bytes
   /// The kernel may not write it, and undeclared_write() has seen that it did not: what most watched storages are.
   bool keeps() const { return !fresh && !scratch && may_write.empty(); }
@@ -44,7 +46,7 @@ class GuardFrame {
   /// Adds the block unless one with these bytes is there; returns the one that holds `base`.
   GuardBlock& add(std::byte* base, std::int64_t bytes, std::string name);
   /// The same for the memory that a view touches, which may begin before view.data where strides are negative.
-  void add_view(const TensorView& view, std::string name);
+  GuardBlock& add_view(const TensorView& view, std::string name);
   /// Memory that the kernel fills. Inside another block (memory taken over) it becomes part of that block's may_write.
   void add_fresh(const TensorView& view, std::string name, bool scratch = false);
   /// Adds `region`, whose offsets count from `base`, to what may be read or written in the blocks that hold bytes of
@@ -64,9 +66,12 @@ class GuardFrame {
 
   /// Bytes outside may_write that are not as before.
   std::optional<GuardDifference> undeclared_write() const;
+  /// Bytes that poison() has hidden and somebody has written since, if only what had been there.
+  std::optional<GuardDifference> poison_written() const;
   /// Bytes of what may be written that are not as after the first run.
   std::optional<GuardDifference> difference() const;
-  /// A fresh block with elements that still hold pattern `fill`.
+  /// A fresh block with elements that still hold pattern `fill`. Of single bytes, which may hold it in earnest, only
+  /// those count that held pattern 0 after the first run and hold pattern 1 after the second.
   std::optional<GuardDifference> unwritten(int fill) const;
 };
 

@@ -195,7 +195,8 @@ bool NodeBackward::direct_target(int index) {
   if (operand.kind == OperandKind::leaf) {
     Leaf& leaf = *operand.leaf;
     if (!leaf.grad.defined() || !leaf.grad.contiguous() || leaf.grad.dtype() != leaf.data.dtype()) return false;
-    if (reads(leaf.grad) || !(leaf.grad_empty || op->fails_first)) return false;
+    // Whether it is empty must not matter for memory: one schedule serves the first micro-batch and those after it.
+    if (reads(leaf.grad) || !op->fails_first) return false;
     target.tensor = leaf.grad;
     target.direct = !leaf.grad_empty;
     target.first = leaf.grad_empty;

@@ -332,6 +332,8 @@ void NodeBuilder::describe_for_guard(GuardedCall& call) {
     bool whole = update ? scratch_.updates[i - node_.inputs].fresh
                         : operand.kind == OperandKind::value || tensor.storage().is_constant();
     if (operand.kind != OperandKind::value) call.guard->watch(tensor.storage_ref());
+    if (operand.kind == OperandKind::leaf && operand.leaf->grad.defined())
+      call.guard->watch(operand.leaf->grad.storage_ref());  // the engine writes it; no op may
     call.operands.push_back(
         {i, tensor.storage().raw(), tensor.storage().bytes(), whole ? tensor.region() : scratch_.regions[i]});
   }

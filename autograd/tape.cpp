@@ -7,6 +7,7 @@
 #include "autograd/segment.h"
 #include "core/error.h"
 #include "core/intern.h"
+#include "core/recycled.h"
 
 namespace reprise {
 
@@ -69,7 +70,7 @@ std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const At
   for (int i = 0; i < static_cast<int>(operands.size()); ++i) {
     bool copy = i < first_update && (needs_copy(op, operands[i]) || reads_what_it_writes(op, operands, i));
     if (!copy) continue;
-    std::vector<Arg> plain(operands.begin(), operands.end());
+    RecycledVector<Arg> plain(operands.begin(), operands.end());
     for (int j = i; j < first_update; ++j) {
       if (needs_copy(op, plain[j]) || reads_what_it_writes(op, plain, j))
         plain[j] = Arg(apply_one(copy_op(), {plain[j]}));

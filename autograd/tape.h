@@ -6,6 +6,7 @@
 // decision. State is never copied until a write would break what is owed (memory/preserver.h).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,15 @@ class Tape {
   /// The same for the usual case of exactly one output.
   Value apply_one(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs = {},
                   const ApplyOptions& options = {});
+  /// The same for exactly N outputs.
+  template <std::size_t N>
+  std::array<Value, N> apply_n(const Op& op, std::span<const Arg> operands, const Attrs& attrs = {},
+                               const ApplyOptions& options = {}) {
+    std::uint32_t first = data_.nodes[record(op, operands, attrs, options)].first_value;
+    std::array<Value, N> outputs;
+    for (std::size_t i = 0; i < N; ++i) outputs[i] = make_handle(first + static_cast<ValueId>(i));
+    return outputs;
+  }
   /// The same for state writers without outputs.
   void apply_none(const Op& op, std::initializer_list<Arg> operands, const Attrs& attrs = {},
                   const ApplyOptions& options = {});

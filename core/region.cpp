@@ -13,11 +13,12 @@ namespace reprise {
 namespace {
 
 using Runs = std::span<const Run>;
+using RunList = RecycledVector<Run>;
 
 std::size_t seek(Runs runs, std::size_t i, std::int64_t at) { return seek_above(runs, i, at); }
 
 /// Appends a run that starts at or after the start of the last one; merges when they overlap or touch.
-void append(std::vector<Run>& out, const Run& run) {
+void append(RunList& out, const Run& run) {
   if (!out.empty() && run.lo <= out.back().hi) {
     out.back().hi = std::max(out.back().hi, run.hi);
   } else {
@@ -26,7 +27,7 @@ void append(std::vector<Run>& out, const Run& run) {
 }
 
 /// Takes runs from `from` at `i` up to the first that reaches `limit` (touching counts), in one copy where possible.
-void take_below(std::vector<Run>& out, Runs from, std::size_t& i, std::int64_t limit) {
+void take_below(RunList& out, Runs from, std::size_t& i, std::int64_t limit) {
   while (i < from.size() && from[i].hi < limit && !out.empty() && from[i].lo <= out.back().hi) append(out, from[i++]);
   std::size_t end = seek(from, i, limit - 1);
   out.insert(out.end(), from.begin() + static_cast<std::ptrdiff_t>(i), from.begin() + static_cast<std::ptrdiff_t>(end));
@@ -38,7 +39,7 @@ struct Axis {
 };
 
 /// Adds the runs of all positions along `axes` (outermost last) to `out`, innermost axis running fastest.
-void enumerate(std::span<const Axis> axes, std::int64_t at, std::int64_t width, std::vector<Run>& out) {
+void enumerate(std::span<const Axis> axes, std::int64_t at, std::int64_t width, RunList& out) {
   if (axes.empty()) {
     out.push_back({at, at + width});
     return;
@@ -50,7 +51,7 @@ void enumerate(std::span<const Axis> axes, std::int64_t at, std::int64_t width, 
 
 /// Sorts indices and drops repetitions. A bitmap is used when the indices are dense enough, because a scatter into a
 /// table names tens of thousands of rows a step.
-void sort_unique(std::vector<std::int64_t>& rows) {
+void sort_unique(RecycledVector<std::int64_t>& rows) {
   if (std::is_sorted(rows.begin(), rows.end(), std::less_equal<>())) return;
   auto [least, most] = std::minmax_element(rows.begin(), rows.end());
   std::int64_t base = *least, words = (*most - base) / 64 + 1;
@@ -59,7 +60,7 @@ void sort_unique(std::vector<std::int64_t>& rows) {
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     return;
   }
-  std::vector<std::uint64_t> bits(static_cast<std::size_t>(words), 0);
+  RecycledVector<std::uint64_t> bits(static_cast<std::size_t>(words), 0);
   for (std::int64_t r : rows) bits[static_cast<std::size_t>((r - base) / 64)] |= std::uint64_t{1} << ((r - base) % 64);
   rows.clear();
   for (std::size_t w = 0; w < bits.size(); ++w) {
@@ -71,12 +72,12 @@ void sort_unique(std::vector<std::int64_t>& rows) {
 
 }  // namespace
 
-Region Region::canonical(std::vector<Run> runs) {
+Region Region::canonical(RunList runs) {
   Region region;
   region.count_ = runs.size();
   for (const Run& run : runs) region.bytes_ += run.hi - run.lo;
   if (runs.size() == 1) region.first_ = runs.front();
-  if (runs.size() > 1) region.many_ = std::make_shared<const std::vector<Run>>(std::move(runs));
+  if (runs.size() > 1) region.many_ = std::allocate_shared<RunList>(Recycled<RunList>(), std::move(runs));
   return region;
 }
 
@@ -119,24 +120,26 @@ Region Region::block(std::int64_t offset, const Shape& shape, const Strides& str
   if (outer.empty()) return span(at, at + width);
   std::int64_t count = 1;
   for (const Axis& axis : outer) count *= axis.extent;
-  std::vector<Run> runs;
+  RunList runs;
   runs.reserve(static_cast<std::size_t>(count));
   enumerate(outer, at, width, runs);
-  return from_runs(std::move(runs));
+  return from_list(std::move(runs));
 }
 
 Region Region::rows(std::int64_t base, std::int64_t row_bytes, std::span<const std::int64_t> rows) {
   if (rows.empty() || row_bytes <= 0) return Region();
-  std::vector<std::int64_t> sorted(rows.begin(), rows.end());
+  RecycledVector<std::int64_t> sorted(rows.begin(), rows.end());
   sort_unique(sorted);
   if (sorted.front() < 0) fail(ErrorKind::internal, "[region] expected rows from 0 on, got row {}", sorted.front());
-  std::vector<Run> runs;
+  RunList runs;
   runs.reserve(sorted.size());
   for (std::int64_t r : sorted) append(runs, {base + r * row_bytes, base + (r + 1) * row_bytes});
   return canonical(std::move(runs));
 }
 
-Region Region::from_runs(std::vector<Run> runs) {
+Region Region::from_runs(std::span<const Run> runs) { return from_list(RunList(runs.begin(), runs.end())); }
+
+Region Region::from_list(RunList runs) {
   auto by_start = [](const Run& a, const Run& b) { return a.lo < b.lo; };
   if (!std::is_sorted(runs.begin(), runs.end(), by_start)) std::sort(runs.begin(), runs.end(), by_start);
   std::size_t kept = 0;
@@ -183,7 +186,7 @@ Region unite(const Region& a, const Region& b) {
   if (a.empty()) return b;
   if (b.empty()) return a;
   Runs x = a.runs(), y = b.runs();
-  std::vector<Run> out;
+  RunList out;
   out.reserve(x.size() + y.size());
   std::size_t i = 0, j = 0;
   while (i < x.size() && j < y.size()) {
@@ -204,7 +207,7 @@ Region intersect(const Region& a, const Region& b) {
   if (a.is_span() && a.contains(b)) return b;
   if (b.is_span() && b.contains(a)) return a;
   Runs x = a.runs(), y = b.runs();
-  std::vector<Run> out;
+  RunList out;
   std::size_t i = 0, j = 0;
   while (i < x.size() && j < y.size()) {
     std::int64_t lo = std::max(x[i].lo, y[j].lo), hi = std::min(x[i].hi, y[j].hi);
@@ -222,7 +225,7 @@ Region subtract(const Region& a, const Region& b) {
   if (!a.overlaps(b)) return a;
   if (a == b) return Region();
   Runs x = a.runs(), y = b.runs();
-  std::vector<Run> out;
+  RunList out;
   out.reserve(x.size() + std::min(x.size(), y.size()));
   std::size_t i = 0, j = 0;
   while (i < x.size()) {

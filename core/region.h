@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/recycled.h"
 #include "core/shape.h"
 
 namespace reprise {
@@ -34,7 +35,7 @@ class Region {
   static Region rows(std::int64_t base, std::int64_t row_bytes, std::span<const std::int64_t> rows);
 
   /// From runs in any order, overlapping or not.
-  static Region from_runs(std::vector<Run> runs);
+  static Region from_runs(std::span<const Run> runs);
 
   bool empty() const { return count_ == 0; }
   std::int64_t bytes() const { return bytes_; }
@@ -56,12 +57,15 @@ class Region {
   std::string describe() const;
 
  private:
-  static Region canonical(std::vector<Run> sorted_disjoint);
+  using RunList = RecycledVector<Run>;
+
+  static Region from_list(RunList runs);
+  static Region canonical(RunList sorted_disjoint);
 
   Run first_;
   std::size_t count_ = 0;
   std::int64_t bytes_ = 0;
-  std::shared_ptr<const std::vector<Run>> many_;
+  std::shared_ptr<const RunList> many_;
 };
 
 Region unite(const Region& a, const Region& b);

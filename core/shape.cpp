@@ -24,6 +24,10 @@ void Dims::erase(int axis) {
   values_[--size_] = 0;
 }
 
+void fail_too_many_elements(const Shape& shape) {
+  fail(ErrorKind::user, "[shape] expected at most 2^48 elements, got the shape {}", to_string(shape));
+}
+
 Strides contiguous_strides(const Shape& shape) {
   Strides strides = shape;
   std::int64_t step = 1;

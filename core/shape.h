@@ -45,10 +45,18 @@ class Dims {
 using Shape = Dims;
 using Strides = Dims;
 
-/// Number of elements; 1 for a scalar shape.
+/// More elements than any machine holds; sums of the bytes of thousands of such tensors still fit.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
+/// Errors (user), naming the shape.
+[[noreturn]] void fail_too_many_elements(const Shape& shape);
+
+/// Number of elements; 1 for a scalar shape. Errors (user): more than kMostElements.
 inline std::int64_t element_count(const Shape& shape) {
   std::int64_t n = 1;
-  for (std::int64_t d : shape) n *= d;
+  bool over = false;
+  for (std::int64_t d : shape) over |= __builtin_mul_overflow(n, d, &n);
+  if (over || n > kMostElements) [[unlikely]]
+    fail_too_many_elements(shape);
   return n;
 }
 

@@ -145,6 +145,18 @@ void write_file_atomically(const std::filesystem::path& path, const std::functio
   sync_folder(path);
 }
 
+void make_output_folder(const fs::path& path, std::string_view who) {
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_directory(path, error))
+    fail(ErrorKind::user, "[{}] expected a folder, {} is a file", who, path.string());
+  fs::create_directories(path, error);
+  if (!error) return;
+  bool mistake = error == std::errc::not_a_directory || error == std::errc::permission_denied ||
+                 error == std::errc::filename_too_long;
+  fail(mistake ? ErrorKind::user : ErrorKind::io, "[{}] cannot make the folder {}: {}", who, path.string(),
+       error.message());
+}
+
 void check_output(const fs::path& path, std::string_view who) {
   if (path.empty() || is_standard_output(path)) return;
   fs::path target = behind_links(path);

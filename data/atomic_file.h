@@ -48,6 +48,10 @@ inline bool is_standard_output(const std::filesystem::path& path) { return path 
 /// be written. Called before the work whose result goes there; `who` heads the error. An empty path is no output.
 void check_output(const std::filesystem::path& path, std::string_view who);
 
+/// Makes a folder that a user named for results, and those above it. Errors, headed by `who`: (user) it is a file, no
+/// folder can be there or it may not be made; (io) the disk failed.
+void make_output_folder(const std::filesystem::path& path, std::string_view who);
+
 /// Makes `path` a second name of the file `target` in the same folder, replacing what it named, in one step; a copy
 /// where the file system has no links. Errors (io): as above, or the target cannot be read.
 void name_file_atomically(const std::filesystem::path& target, const std::filesystem::path& path);

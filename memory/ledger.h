@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/recycled.h"
 #include "memory/owed_index.h"
 #include "memory/preserver.h"
 #include "memory/row_list.h"
@@ -20,6 +21,9 @@ namespace reprise {
 struct Preserver::State {
   /// Bytes that one write killed: packed rows with their list, or, if `plain`, a copy of the whole storage.
   struct Block {
+    static void* operator new(std::size_t bytes) { return take_recycled(bytes); }
+    static void operator delete(void* block, std::size_t bytes) noexcept { give_recycled(block, bytes); }
+
     Storage* storage = nullptr;
     StorageRef bytes;
     RowList rows;  // unless plain
@@ -37,6 +41,7 @@ struct Preserver::State {
     StorageRef bytes;
     Writer killer;
   };
+  using Blocks = RecycledVector<std::unique_ptr<Block>>;
   struct Piece {
     Block* block;
     Region part;  // what this read owes of a plain block; a packed one it owes in full
@@ -84,8 +89,8 @@ struct Preserver::State {
   void unlist(Ledger& ledger, Read& read) noexcept;
   StorageRef copy_bytes(Storage& storage);
   std::shared_ptr<Copy> make_copy(Storage& storage, const Writer& writer);
-  std::vector<std::unique_ptr<Block>> make_blocks(Storage& storage, const Writer& writer);
-  void bind(Ledger& ledger, std::vector<std::unique_ptr<Block>> blocks);
+  Blocks make_blocks(Storage& storage, const Writer& writer);
+  void bind(Ledger& ledger, Blocks blocks);
   void release(Ledger& ledger, Block* block) noexcept;
   // time_machine.cpp
   static void exchange(Block& block) noexcept;

@@ -62,7 +62,7 @@ OwedPiece* OwedIndex::out_for(std::size_t pieces, std::size_t runs) {
 void OwedIndex::replace(std::size_t at, std::size_t count) {
   std::size_t parts = count <= kMostPieces ? 1 : (count + kMostPieces / 2 - 1) / (kMostPieces / 2);
   if (parts > 1) {
-    std::vector<Chunk> more(parts - 1);
+    RecycledVector<Chunk> more(parts - 1);
     chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::make_move_iterator(more.begin()),
                    std::make_move_iterator(more.end()));
   }
@@ -318,7 +318,7 @@ void OwedIndex::take(const Region& region) {
 // ---- writing everything anew without the forgotten reads
 
 /// The set of `sets` that stands for what is left of `set`.
-OwedIndex::SetId OwedIndex::rewritten(SetId set, std::vector<Set>& sets) {
+OwedIndex::SetId OwedIndex::rewritten(SetId set, RecycledVector<Set>& sets) {
   scratch_->path.clear();
   SetId at = set;
   for (; at != 0 && sets_[at].stamp != stamp_; at = sets_[at].parent) scratch_->path.push_back(at);
@@ -336,7 +336,7 @@ OwedIndex::SetId OwedIndex::rewritten(SetId set, std::vector<Set>& sets) {
 
 void OwedIndex::rewrite() {
   ++stamp_;
-  std::vector<Set> sets(1);
+  RecycledVector<Set> sets(1);
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     PieceWriter out(out_for(chunks_[c].pieces.size(), 0));
     for (const Piece& piece : chunks_[c].pieces) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/allocator.h"
+#include "core/recycled.h"
 #include "core/region.h"
 
 namespace reprise {
@@ -72,9 +73,10 @@ class OwedIndex {
    private:
     friend class OwedIndex;
     std::vector<OwedPiece> out;  // what takes the place of a chunk; as long as it ever had to be
-    std::vector<Reader> readers;
+    RecycledVector<Reader> readers;
     std::vector<std::uint32_t> path;
-    std::map<std::vector<Reader>, std::uint32_t> claim_of;
+    using Readers = RecycledVector<Reader>;
+    std::map<Readers, std::uint32_t, std::less<Readers>, Recycled<std::pair<const Readers, std::uint32_t>>> claim_of;
   };
 
   explicit OwedIndex(Scratch& scratch) : scratch_(&scratch) {}
@@ -112,7 +114,7 @@ class OwedIndex {
   using Piece = OwedPiece;
   struct Chunk {  // never empty between calls
     std::int64_t lo = 0, hi = 0;
-    std::vector<Piece> pieces;
+    RecycledVector<Piece> pieces;
   };
 
   std::size_t chunk_at(std::int64_t at) const;
@@ -127,10 +129,10 @@ class OwedIndex {
   void tidy();
   std::uint32_t classify(SetId set, PreserveBy by, Found& found);
   void rewrite();
-  SetId rewritten(SetId set, std::vector<Set>& sets);
+  SetId rewritten(SetId set, RecycledVector<Set>& sets);
 
   std::vector<Chunk> chunks_;
-  std::vector<Set> sets_;
+  RecycledVector<Set> sets_;
   std::vector<SlotInfo> slots_;
   std::vector<Slot> free_, dead_;  // dead: still named by sets
   std::size_t dead_runs_ = 0, piece_count_ = 0;

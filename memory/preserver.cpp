@@ -177,19 +177,21 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
     ledger.index.find(region, writer.preserve, s.found);
   }
   if (s.found.empty()) return;
-  if (writer.step == 0) ++s.host_saves;
   PreserveScope scope(PreserveListener::What::preserve, storage);
   // All memory is had before anything changes.
-  std::shared_ptr<State::Copy> copy = s.found.whole().empty() ? nullptr : s.make_copy(storage, writer);
-  std::vector<std::unique_ptr<State::Block>> blocks = s.make_blocks(storage, writer);
+  std::span<const ReadId> whole = s.found.whole();
+  std::shared_ptr<State::Copy> copy = whole.empty() ? nullptr : s.make_copy(storage, writer);
+  RecycledVector<std::shared_ptr<State::Copy>> others;
+  // The real reads may be broken by different writes, each with a copy of its own.
+  for (std::size_t i = 1; s.bounding && i < whole.size(); ++i) others.push_back(s.make_copy(storage, writer));
+  State::Blocks blocks = s.make_blocks(storage, writer);
   s.bind(ledger, std::move(blocks));
-  bool first = true;
-  for (ReadId id : s.found.whole()) {
-    // The real reads may be broken by different writes, each with a copy of its own.
-    s.reads[id].copy = first || s.bounding == 0 ? copy : s.make_copy(storage, writer);
-    first = false;
-    s.unlist(ledger, s.reads[id]);
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    State::Read& read = s.reads[whole[i]];
+    read.copy = i == 0 || others.empty() ? copy : others[i - 1];
+    s.unlist(ledger, read);
   }
+  if (writer.step == 0) ++s.host_saves;
   if (few)
     s.take_from_few(ledger);
   else
@@ -216,16 +218,15 @@ StorageRef Preserver::State::copy_bytes(Storage& storage) {
 }
 
 std::shared_ptr<Preserver::State::Copy> Preserver::State::make_copy(Storage& storage, const Writer& writer) {
-  auto copy = std::make_shared<Copy>();
+  auto copy = std::allocate_shared<Copy>(Recycled<Copy>());
   copy->killer = writer;
   copy->bytes = copy_bytes(storage);
   return copy;
 }
 
 /// One block per claim that was found; or one plain one, where those would be as large as the storage.
-std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blocks(Storage& storage,
-                                                                                    const Writer& writer) {
-  std::vector<std::unique_ptr<Block>> blocks;
+Preserver::State::Blocks Preserver::State::make_blocks(Storage& storage, const Writer& writer) {
+  Blocks blocks;
   auto add = [&] {
     blocks.push_back(std::make_unique<Block>());
     blocks.back()->storage = &storage;
@@ -257,11 +258,11 @@ std::vector<std::unique_ptr<Preserver::State::Block>> Preserver::State::make_blo
 }
 
 /// Gives the blocks of a write to the reads that they were made for.
-void Preserver::State::bind(Ledger& ledger, std::vector<std::unique_ptr<Block>> blocks) {
+void Preserver::State::bind(Ledger& ledger, Blocks blocks) {
   for (std::size_t i = 0; i < found.claims().size(); ++i) {
     const OwedIndex::Claim& claim = found.claims()[i];
     Block* block = blocks.front()->plain ? blocks.front().get() : blocks[i].get();
-    Region part = block->plain ? Region::from_runs({claim.runs.begin(), claim.runs.end()}) : Region();
+    Region part = block->plain ? Region::from_runs(claim.runs) : Region();
     for (ReadId id : claim.readers) {
       std::vector<Piece>& pieces = reads[id].pieces;
       if (!pieces.empty() && pieces.back().block == block) {

@@ -84,8 +84,8 @@ class TrainableModel {
   /// After the optimiser's step.
   virtual void after_step() {}
 
-  /// Figures that are cheap enough to take every eval.knn_every steps of a training, by name; none: the model has no
-  /// such. Nothing of the model changes.
+  /// Figures that are cheap enough to take every eval.knn_every steps of a training, by name: those that its ModelType
+  /// lists under `measures`. Nothing of the model changes.
   virtual Json evaluate_in_training(const EvaluationContext& /*context*/) { return Json::object(); }
 
   /// Gives `context.predictions` what the model as it is predicts for the first `images` test images: cheap enough to

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <vector>
+
+#include "core/recycled.h"
 
 namespace reprise {
 
@@ -34,7 +35,7 @@ void resolve_rows(const Op& op, const TensorView& index, std::int64_t row_count,
 }
 
 void require_distinct(const Op& op, std::span<const std::int64_t> rows) {
-  std::vector<std::int64_t> sorted(rows.begin(), rows.end());
+  RecycledVector<std::int64_t> sorted(rows.begin(), rows.end());
   std::sort(sorted.begin(), sorted.end());
   auto twin = std::adjacent_find(sorted.begin(), sorted.end());
   if (twin == sorted.end()) return;
@@ -52,18 +53,18 @@ Region region_of_rows(const Tensor& table, std::span<const std::int64_t> rows) {
   if (row_bytes == 0) return {};
   if (row.contiguous() && stride_bytes == row_bytes) return Region::rows(base, row_bytes, rows);
   Region one = Region::block(0, row.shape(), row.strides(), item);
-  std::vector<Run> runs;
+  RecycledVector<Run> runs;
   runs.reserve(rows.size() * one.run_count());
   for (std::int64_t r : rows) {
     for (const Run& run : one.runs()) {
       runs.push_back({base + r * stride_bytes + run.lo, base + r * stride_bytes + run.hi});
     }
   }
-  return Region::from_runs(std::move(runs));
+  return Region::from_runs(runs);
 }
 
 Region region_of_list(const Op& op, const Tensor& table, const TensorView& list, bool wrap, bool distinct) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(list.size()));
+  RecycledVector<std::int64_t> rows(static_cast<std::size_t>(list.size()));
   resolve_rows(op, list, table.shape()[0], wrap, rows.data());
   if (distinct) require_distinct(op, rows);
   return region_of_rows(table, rows);
@@ -104,7 +105,7 @@ Region rows_region(const RegionContext& c, int table, int index, bool wrap, bool
 }
 
 Region ring_region(const Tensor& table, std::int64_t begin, std::int64_t count) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
+  RecycledVector<std::int64_t> rows(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) rows[i] = (begin + i) % table.shape()[0];
   return region_of_rows(table, rows);
 }

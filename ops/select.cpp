@@ -178,8 +178,8 @@ Value argmax(Tape& tape, Arg x, std::int64_t axis, bool keep) {
 
 TopK top_k(Tape& tape, Arg x, std::int64_t k) {
   Arg operands[] = {std::move(x)};
-  std::vector<Value> results = tape.apply(kTopK, operands, Attrs().add(k));
-  return {std::move(results[0]), std::move(results[1])};
+  auto [values, indices] = tape.apply_n<2>(kTopK, operands, Attrs().add(k));
+  return {std::move(values), std::move(indices)};
 }
 
 void register_select_ops() {

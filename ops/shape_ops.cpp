@@ -272,8 +272,7 @@ Value concat(Tape& tape, std::span<const Arg> parts, std::int64_t axis) {
   if (parts.empty() || parts.size() > kMaxOperands) {
     fail(ErrorKind::user, "[concat] expected 1 to {} operands, got {}", kMaxOperands, parts.size());
   }
-  std::vector<Arg> operands(parts.begin(), parts.end());
-  return tape.apply(kConcat, operands, Attrs().add(axis)).front();
+  return std::move(tape.apply_n<1>(kConcat, parts, Attrs().add(axis))[0]);
 }
 
 Value copy(Tape& tape, Arg x) { return tape.apply_one(kCopy, {std::move(x)}); }

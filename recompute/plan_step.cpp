@@ -31,6 +31,14 @@ void require_whole(const Schedule& schedule) {
   }
 }
 
+/// However the making of schedules ends, no tape follows one of them afterwards.
+struct ClearAtEnd {
+  std::span<Tape* const> tapes;
+  ~ClearAtEnd() {
+    for (Tape* tape : tapes) tape->clear();
+  }
+};
+
 /// While it lives writes save nothing: a first pass asks only which reads are owed, which does not depend on what
 /// saving them takes.
 class SavingNothing {
@@ -47,7 +55,7 @@ class SavingNothing {
   bool before_;
 };
 
-/// One pass of the step. The tapes are empty again after it.
+/// One pass of the step, from empty tapes on.
 void trace(std::span<Tape* const> tapes, std::vector<ScheduleInMaking>& making,
            const std::function<void(bool draft)>& step, bool draft) {
   for (Tape* tape : tapes) tape->clear();
@@ -69,6 +77,7 @@ std::vector<Schedule> make(std::span<Tape* const> tapes, const std::function<voi
     if (i < choices.size()) making[i].schedule.choices = std::move(choices[i]);
     making[i].schedule.exact = false;  // until it is whole: the second pass has nothing to be held against
   }
+  ClearAtEnd clear_at_end{tapes};
   trace(tapes, making, step, true);
   bool exact = true;
   for (std::size_t i = 0; i < tapes.size(); ++i) exact &= !making[i].by_data && !tapes[i]->data().data_dependent;

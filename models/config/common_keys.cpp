@@ -33,9 +33,10 @@ std::vector<Key> data_keys() {
                "CIFAR-100: the archive as downloaded, its folder, or a folder with train.bin and test.bin; empty: "
                "synthetic images"),
       integer_key("data.limit", 0, at_least(0), "images", "train on the first so many images only; 0: all"),
-      integer_key("data.synthetic.train", 10000, at_least(100), "images",
+      integer_key("data.synthetic.train", 10000, between(100, 1000000000), "images",
                   "training images made when data.path is empty"),
-      integer_key("data.synthetic.test", 2000, at_least(100), "images", "test images made when data.path is empty"),
+      integer_key("data.synthetic.test", 2000, between(100, 1000000000), "images",
+                  "test images made when data.path is empty"),
       integer_key("data.synthetic.seed", 1, at_least(0), "", "the number the synthetic images follow from"),
       integer_key("data.prefetch", 2, between(1, 64), "batches", "batches prepared ahead of the step"),
   };
@@ -43,10 +44,10 @@ std::vector<Key> data_keys() {
 
 std::vector<Key> train_keys() {
   return {
-      integer_key("train.epochs", 20, at_least(0), "epochs", "passes over the training images"),
+      integer_key("train.epochs", 20, between(0, 1000000000), "epochs", "passes over the training images"),
       integer_key("train.max_steps", 0, at_least(0), "steps", "stop after so many optimiser steps; 0: no limit"),
       integer_key("train.batch", 128, at_least(1), "images", "images of one forward and backward"),
-      integer_key("train.accumulate", 1, at_least(1), "batches",
+      integer_key("train.accumulate", 1, between(1, 1000000000), "batches",
                   "batches whose gradients add up to one optimiser step"),
       choice_key("train.optimiser", "sgd", {"sgd", "adamw", "lars"}, "the optimiser"),
       real_key("train.lr", 0.1, at_least(0), "", "learning rate after the warm-up"),
@@ -76,8 +77,8 @@ std::vector<Key> train_keys() {
                   "how many of the last checkpoints stay in the run folder"),
       text_key(
           "train.keep_best", "",
-          "metric of metrics.jsonl whose best weights stay in best.safetensors: loss (less is better), accuracy, knn; "
-          "empty: none"),
+          "metric of metrics.jsonl whose best weights stay in best.safetensors: loss or peak_bytes (less is better), "
+          "accuracy, knn (more is better); empty: none"),
       integer_key("train.early_stop", 0, at_least(0), "evaluations",
                   "stop after so many values of the metric train.keep_best in a row that are no better; 0: never"),
       boolean_key("train.epoch_hashes", false,
@@ -89,7 +90,7 @@ std::vector<Key> train_keys() {
 
 std::vector<Key> eval_keys() {
   return {
-      integer_key("eval.batch", 500, at_least(1), "images", "images of one forward in an evaluation"),
+      integer_key("eval.batch", 500, between(1, 2147483647), "images", "images of one forward in an evaluation"),
       integer_key("eval.hash_images", 256, at_least(0), "images",
                   "test images whose predictions train.epoch_hashes covers"),
       integer_key("eval.knn_every", 0, at_least(0), "steps",

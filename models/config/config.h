@@ -52,6 +52,8 @@ class Config {
   void set(const std::string& key, ConfigValue value, const std::string& why);
 
   const KeySet& keys() const { return keys_; }
+  /// What the run's model measures while it trains; see ModelType.
+  const std::vector<Metric>& measures() const { return measures_; }
   const ConfigValue& value(const std::string& key) const;
   /// The file the configuration was read from; empty without one.
   const std::string& file() const { return file_; }
@@ -81,6 +83,7 @@ class Config {
   Error located(const std::string& key, const Position& position, const std::string& message) const;
 
   KeySet keys_;
+  std::vector<Metric> measures_;
   std::map<std::string, Setting> settings_;
   std::string file_;
 };

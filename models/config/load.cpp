@@ -30,9 +30,12 @@ class ConfigLoader {
     for (const Override& override : overrides_) gather_override(override);
     Config config;
     config.file_ = file;
-    config.keys_ = schema_.keys_for(find_type());
+    std::string type = find_type();
+    config.keys_ = schema_.keys_for(type);
+    config.measures_ = schema_.find_model_type(type)->measures;
     for (const Key& key : config.keys_.keys()) config.settings_[key.name].value = key.default_value;
     for (const Assignment& assignment : assignments_) apply(config, assignment);
+    if (schema_.check() != nullptr) schema_.check()(config);
     return config;
   }
 

@@ -49,10 +49,10 @@ Keys augment_keys(const std::string& crop, bool colour) {
 
 Keys queue_keys() {
   return {
-      integer_key("model.projection.hidden", 0, at_least(0), "features",
+      integer_key("model.projection.hidden", 0, between(0, 65536), "features",
                   "hidden width of the projection head; 0: as the preset"),
-      integer_key("model.projection.out", 0, at_least(0), "features", "width of a key; 0: as the preset"),
-      integer_key("model.queue.size", 0, at_least(0), "keys",
+      integer_key("model.projection.out", 0, between(0, 65536), "features", "width of a key; 0: as the preset"),
+      integer_key("model.queue.size", 0, between(0, 2147483647), "keys",
                   "keys in the queue; 0: as the preset (small 4,096, resnet18 65,536)"),
       choice_key(
           "model.queue.layout", "ring", {"ring", "shift"},
@@ -65,7 +65,7 @@ Keys queue_keys() {
 
 Keys probe_keys() {
   return {
-      integer_key("probe.epochs", 30, at_least(0), "epochs",
+      integer_key("probe.epochs", 30, between(0, 1000000000), "epochs",
                   "epochs of the linear probe on frozen features; 0: no probe"),
       integer_key("probe.batch", 512, at_least(1), "images", "batch of the probe"),
       real_key("probe.lr", 0.01, above(0), "", "learning rate of the probe (Adam, cosine)"),
@@ -105,13 +105,15 @@ std::vector<ModelType> project_model_types() {
       {.name = "dense_queue",
        .summary = "contrastive encoder with an averaged key encoder and a dense queue of keys, then a linear probe",
        .keys = join_keys({encoder_keys(), queue_keys(), augment_keys("resized", true), probe_keys()}),
-       .defaults = {}},
+       .defaults = {},
+       .measures = {{"knn", Better::more}}},
       {.name = "classifier",
        .summary = "the same encoder with a linear layer, trained on labels",
        .keys = join_keys({encoder_keys(), augment_keys("pad", false)}),
        .defaults = {{"train.epochs", std::int64_t{5}},
                     {"train.warmup_steps", std::int64_t{200}},
-                    {"train.nesterov", true}}},
+                    {"train.nesterov", true}},
+       .measures = {{"knn", Better::more}}},
   };
   for (ModelType& type : memory_model_types()) types.push_back(std::move(type));
   return types;

@@ -137,6 +137,7 @@ Schema standard_schema() {
   schema.add(common_keys());
   for (const ModelType& type : project_model_types()) schema.add_model_type(type);
   for (const ModelType& type : registered_types()) schema.add_model_type(type);
+  schema.set_check(check_metrics);
   return schema;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/config/key.h"
+#include "models/config/metric.h"
 
 namespace reprise {
 
@@ -26,6 +27,8 @@ struct ModelType {
   std::vector<Default> defaults;
   /// The largest values of integer keys in the guarded step of a check, which copies all memory around every op.
   std::vector<Default> guarded = {};
+  /// What the model measures while it trains: the names that evaluate_in_training() gives, and their directions.
+  std::vector<Metric> measures = {};
 };
 
 /// An ordered set of keys with look-up. A section is a prefix that names no key: "model.queue" of "model.queue.size".
@@ -71,7 +74,13 @@ class Schema {
   /// The model types that declare the key, in order.
   Words types_with(const std::string& key) const;
 
+  /// What a resolved configuration must also hold, where keys depend on each other. Thrown errors are the answer.
+  using Check = void (*)(const Config& config);
+  void set_check(Check check) { check_ = check; }
+  Check check() const { return check_; }
+
  private:
+  Check check_ = nullptr;
   std::string type_key_, list_command_;
   std::vector<Key> common_;
   std::vector<ModelType> types_;

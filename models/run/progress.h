@@ -17,11 +17,11 @@ struct ProgressState {
   std::string stage = "train";         // "train", "probe"
   std::int64_t epoch = 0, epochs = 0;  // the one under way, from 1; 0 epochs: not shown
   std::int64_t step = 0, steps = 0;    // done, of all
-  double loss = 0;
-  double per_second = 0;        // 0: not shown
-  std::int64_t peak_bytes = 0;  // 0: not shown
-  double seconds_left = -1;     // below 0: not known
-  const char* unit = "images";  // what per_second counts
+  double loss = 0;                     // mean since the last line of metrics
+  double per_second = 0;               // 0: not shown; since then too
+  std::int64_t peak_bytes = 0;         // 0: not shown
+  double seconds_left = -1;            // below 0: not known
+  const char* unit = "images";         // what per_second counts
 };
 
 /// "epoch 2/20 | step 90/1560 | loss 4.1234 | 812 images/s | peak 96.5 MiB | 3:04 left", shortened to fit `width`.

@@ -22,16 +22,6 @@ namespace fs = std::filesystem;
 constexpr const char* kLockName = ".lock";
 constexpr int kHeld = -2;
 
-void make_folder(const fs::path& path) {
-  std::error_code error;
-  if (fs::exists(path, error) && !fs::is_directory(path, error))
-    fail(ErrorKind::user, "[run folder] expected a folder, {} is a file", path.string());
-  fs::create_directories(path, error);
-  bool mistake = error == std::errc::not_a_directory || error == std::errc::permission_denied;
-  if (error)
-    fail(mistake ? ErrorKind::user : ErrorKind::io, "[run folder] cannot make {}: {}", path.string(), error.message());
-}
-
 /// Takes the lock of a folder: its descriptor, or kHeld. The file stays for good, since removing it would let two
 /// processes hold two files of one name.
 int try_lock(const fs::path& folder) {
@@ -121,6 +111,13 @@ Content look_into(const fs::path& folder) {
   return metrics ? Content::start : Content::other;
 }
 
+void refuse_foreign(const Config& config, const fs::path& path) {
+  std::error_code error;
+  if (look_into(path) != Content::other || fs::is_regular_file(path / "config.yaml", error)) return;
+  throw config.error_at("run.dir", "{} has other files in it and is not the folder of a run. choose another folder",
+                        path.string());
+}
+
 /// A lock that is given back unless it is taken over.
 class HeldLock {
  public:
@@ -141,7 +138,7 @@ std::pair<fs::path, int> take_default_folder(const std::string& name) {
     fs::path path = fs::path("runs") / (number == 1 ? name : name + "-" + std::to_string(number));
     std::error_code error;
     if (fs::exists(path, error) && (!fs::is_directory(path, error) || look_into(path) != Content::nothing)) continue;
-    make_folder(path);
+    make_output_folder(path, "run folder");
     int lock = try_lock(path);
     if (lock == kHeld) continue;
     HeldLock held(lock);
@@ -176,17 +173,13 @@ RunFolder RunFolder::create(Config& config) {
   if (path.empty()) {
     std::tie(path, lock) = take_default_folder(config.name());
   } else {
-    make_folder(path);
+    make_output_folder(path, "run folder");
+    refuse_foreign(config, path);  // before a lock is left there
     lock = lock_within(path, config.get_seconds("run.lock_wait"));
     if (lock == kHeld) fail_held(path);
     HeldLock held(lock);
+    refuse_foreign(config, path);
     Content content = look_into(path);
-    std::error_code error;
-    if (content == Content::other && !fs::is_regular_file(path / "config.yaml", error)) {
-      throw config.error_at(
-          "run.dir", "expected an empty folder or that of a run, got {} with other files in it. Choose another folder",
-          path.string());
-    }
     if (content == Content::other) {
       throw config.error_at(
           "run.dir",

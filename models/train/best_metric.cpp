@@ -1,7 +1,5 @@
 #include "models/train/best_metric.h"
 
-#include <algorithm>
-#include <array>
 #include <limits>
 
 #include "core/error.h"
@@ -11,25 +9,16 @@ namespace reprise {
 
 BestMetric::BestMetric(const Config& config)
     : config_(config), metric_(config.get_string("train.keep_best")), patience_(config.get_int("train.early_stop")) {
-  if (patience_ > 0 && metric_.empty())
-    throw config.error_at("train.early_stop", "expected the metric to go by in train.keep_best, such as knn");
-  if (metric_ == "knn" && config.get_int("eval.knn_every") == 0)
-    throw config.error_at("train.keep_best", "expected eval.knn_every above 0: without it knn is never measured");
-  // What an evaluation measures, its model alone knows; all else is known before the run has a folder.
-  constexpr std::array kLines = {"loss", "lr", "accuracy", "peak_bytes", "images_per_second", "examples_per_second"};
-  bool known = std::find(kLines.begin(), kLines.end(), metric_) != kLines.end();
-  if (!metric_.empty() && !known && config.get_int("eval.knn_every") == 0) {
-    throw config.error_at("train.keep_best",
-                          "expected a metric that the run measures, got {}. a line holds loss, lr, peak_bytes, and of "
-                          "models that predict labels accuracy",
-                          quoted_for_message(metric_));
+  check_metrics(config);  // again, for values that were set after it was read
+  for (const Metric& metric : metrics_of(config)) {
+    if (metric.name == metric_) better_ = metric.better;
   }
 }
 
 bool BestMetric::observe(const Json& line) {
   if (metric_.empty() || !line.contains(metric_) || !line[metric_].is_number()) return false;
   double value = line[metric_].get<double>();
-  if (has_best() && !(metric_ == "loss" ? value < value_ : value > value_)) {
+  if (has_best() && !(better_ == Better::less ? value < value_ : value > value_)) {
     ++waited_;
     return false;
   }

@@ -15,10 +15,10 @@ constexpr const char* kBestFile = "best.safetensors";
 
 class BestMetric {
  public:
-  /// Errors (config): an early stop without a metric, or a metric that nothing will measure.
+  /// Errors (config): as check_metrics().
   explicit BestMetric(const Config& config);
 
-  /// A line of metrics.jsonl. True if it holds the metric and is better than all before: less for `loss`, else more.
+  /// A line of metrics.jsonl. True if it holds the metric and is better than all before, in the metric's direction.
   bool observe(const Json& line);
   /// Whether train.early_stop lines in a row brought nothing better.
   bool should_stop() const { return patience_ > 0 && waited_ >= patience_; }
@@ -39,6 +39,7 @@ class BestMetric {
   const Config& config_;
   std::string metric_;
   std::int64_t patience_;
+  Better better_ = Better::more;
   double value_ = 0;
   std::int64_t step_ = 0, waited_ = 0;
 };

@@ -22,12 +22,14 @@ std::string describe_largest(const CategoryBytes& bytes) {
   return text;
 }
 
-std::string hint(const Config& config) {
+/// Where the planner has answered, it knows which methods would do and which would not.
+std::string hint(const Config& config, bool answered) {
   bool replays =
       config.get_string("recompute.method") != "retain" && config.get_list("recompute.segments") != Words{"none"};
-  return replays ? "Take a smaller train.batch, or raise the budget"
-                 : "Take recompute.method=region with recompute.segments=blocks, a smaller train.batch, or raise the "
-                   "budget";
+  return replays || answered
+             ? "Take a smaller train.batch, or raise the budget"
+             : "Take recompute.method=region with recompute.segments=blocks, a smaller train.batch, or raise the "
+               "budget";
 }
 
 /// What the planner says of a fixed method, as of any other: the step that binds, what is live there, and the option
@@ -51,8 +53,18 @@ void check_budget(const Config& config, StepPlanner& planner) {
   throw config.error_at("memory.budget",
                         "too small for this run: expected at least {} bytes, the highest peak of its steps, got {} "
                         "bytes. Largest at the peak: {}. {}\n  {}",
-                        peak, *budget, describe_largest(worst.at_peak), hint(config),
+                        peak, *budget, describe_largest(worst.at_peak), hint(config, !answer.empty()),
                         answer.empty() ? fmt::format("The smallest feasible budget is {} bytes.", peak) : answer);
+}
+
+void check_budget(const Config& config, const Schedule& step) {
+  Bytes budget = config.get_bytes("memory.budget");
+  std::int64_t peak = step.peak.total_peak;
+  if (!budget || !step.exact || peak <= *budget) return;
+  throw config.error_at("memory.budget",
+                        "too small for the next step, which finds the state of the host where no step before it did: "
+                        "expected at least {} bytes, got {} bytes. Largest at its peak: {}. {}",
+                        peak, *budget, describe_largest(step.peak.at_peak), hint(config, false));
 }
 
 }  // namespace reprise

@@ -13,4 +13,7 @@ namespace reprise {
 /// budget and, for a fixed method, what the planner answers: the step that binds and the option that would make it fit.
 void check_budget(const Config& config, StepPlanner& planner);
 
+/// The same for one step, before its forward: there may be more host states than were looked at before the first.
+void check_budget(const Config& config, const Schedule& step);
+
 }  // namespace reprise

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "models/eval/features.h"
 #include "models/run/summary_table.h"
+#include "models/train/budget.h"
 #include "models/train/checkpoint.h"
 #include "models/train/not_finite.h"
 #include "models/train/summary.h"
@@ -32,6 +33,23 @@ std::string measured_text(const Json& figures) {
     if (value.is_number()) text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", name, value.get<double>());
   }
   return text;
+}
+
+/// What was measured but is not declared would have no direction.
+void require_declared(const Json& figures, const Config& config) {
+  for (const Metric& metric : config.measures()) {
+    if (figures.contains(metric.name)) continue;
+    fail(ErrorKind::internal, "[train] expected model.type {} to measure {}, as its ModelType says, got {}",
+         config.get_string("model.type"), metric.name, json_line(figures));
+  }
+  for (const auto& [name, value] : figures.items()) {
+    const std::string& given = name;
+    bool known = std::any_of(config.measures().begin(), config.measures().end(),
+                             [&](const Metric& metric) { return metric.name == given; });
+    if (!known)
+      fail(ErrorKind::internal, "[train] expected model.type {} to list {} in the measures of its ModelType",
+           config.get_string("model.type"), given);
+  }
 }
 
 /// A loss or a parameter that is not finite ends the run without an exception's detour through the tape.
@@ -80,6 +98,11 @@ void TrainingRun::resume() {
                       "that was never stopped",
                       counted((*saved)["threads"].get<int>(), "thread"), thread_count()));
     }
+  } else if (std::error_code error; fs::exists(folder_->path() / "summary.json", error)) {
+    fail(ErrorKind::user,
+         "[checkpoint] expected state.json beside summary.json in {}, got none. The run has ended; "
+         "without its state it would start anew and its metrics be lost",
+         folder_->path().string());
   }
   folder_->metrics().truncate_after(state_.step);
   time_left_ = TimeLeft(state_.step);
@@ -111,7 +134,9 @@ const Batch& TrainingRun::next_batch() {
 Forward TrainingRun::run_forward(const Batch& batch) {
   {
     TraceStage stage(reports_.tracer(), "schedule");
-    tape_.follow(&planner_.schedule(session_.model->host_state()));
+    const Schedule& schedule = planner_.schedule(session_.model->host_state());
+    check_budget(config_, schedule);
+    tape_.follow(&schedule);
   }
   watch_states(tape_, *session_.model, optimiser_);
   TraceStage stage(reports_.tracer(), "forward");
@@ -199,7 +224,7 @@ bool TrainingRun::evaluate_if_due() try {
   if (state_.step % every != 0 && state_.step != steps_) return true;
   Json figures = session_.model->evaluate_in_training({config_, session_.data, session_.memory, &progress_});
   session_.memory.meter().reset_peak();  // the peak is that of training steps
-  if (figures.empty()) throw config_.error_at("eval.knn_every", "this model measures nothing while it trains");
+  require_declared(figures, config_);
   evaluated_step_ = state_.step;
   Json line = {{"step", state_.step}};
   line.update(figures);
@@ -250,7 +275,7 @@ void TrainingRun::show(double per_second) {
   shown.epochs = config_.get_int("train.epochs");
   shown.step = state_.step;
   shown.steps = steps_;
-  shown.loss = state_.last_loss;
+  shown.loss = state_.interval.loss / static_cast<double>(state_.interval.steps);  // as the next line of metrics
   shown.per_second = per_second;
   shown.unit = unit();
   shown.peak_bytes = state_.peak.bytes;

@@ -53,7 +53,8 @@ Planner::Least Planner::least_in(const Problem& problem, const PlannedMethod& me
   std::int64_t bound = 0, work = 0;
   if (&problem == &plain_) best = check(problem, uniform(problem, method), method.fallback());
   for (int round = 0; round < kMostRounds; ++round) {
-    solver::SmallestBudget smallest = solver::smallest_budget(problem.with(own), method.allowed);
+    std::int64_t below = best ? best->peak : INT64_MAX;
+    solver::SmallestBudget smallest = solver::smallest_budget(problem.with(own), method.allowed, {}, below);
     if (round == 0) bound = smallest.lower_bound;
     work += smallest.work;
     if (best && smallest.bytes >= best->peak) break;  // nothing below the best is even hoped for
@@ -92,7 +93,7 @@ std::optional<Planner::Least> Planner::less_in(const Problem& problem, const Pla
   OwnBytes own = bytes.least;
   std::int64_t least = beat.plan.predicted_peak, work = 0;
   for (int round = 0; round < kRunRounds; ++round) {
-    solver::SmallestBudget smallest = solver::smallest_budget(problem.with(own), method.allowed);
+    solver::SmallestBudget smallest = solver::smallest_budget(problem.with(own), method.allowed, {}, least);
     work += smallest.work;
     if (smallest.bytes >= least) break;
     Checked checked = check(problem, smallest.choice, method.fallback());
@@ -110,7 +111,8 @@ Planner::Least Planner::least_with_runs(const PlannedMethod& method) const {
   // What runs might reach at best, for the words "nothing fits under".
   const Problem& problem = problem_of(method);
   solver::Instance eased = problem.with_runs_eased(problem.measured().least, restore_ns_);
-  std::int64_t bound = std::min(best.smallest.lower_bound, solver::smallest_budget(eased, method.allowed).lower_bound);
+  std::int64_t bound = best.smallest.lower_bound;
+  bound = std::min(bound, solver::smallest_budget(eased, method.allowed, {}, bound).lower_bound);
   for (const Runs& cut : run_cuts(method)) {
     Runs runs = cut;
     if (std::optional<Least> least = less_in(problem_with(runs, cut, method), method, best)) best = std::move(*least);

@@ -199,7 +199,7 @@ Planner::Found Planner::solve_in(const Problem& problem, const PlannedMethod& me
   Found found;
   for (int round = 0; round < kMostRounds; ++round) {
     if (round == kHopefulRounds) own = bytes.most;
-    solver::Solution solution = solver::solve(problem.with(own), cap, method.allowed);
+    solver::Solution solution = solver::solve(problem.with(own), cap, method.allowed, {.explain = false});
     found.work += solution.work;
     if (!solution.feasible) break;
     Checked checked = check(problem, solution.choice, fallback);
@@ -209,9 +209,10 @@ Planner::Found Planner::solve_in(const Problem& problem, const PlannedMethod& me
       Plan plan = describe(problem, method.name, checked, budget);
       auto gap = static_cast<double>(plan.predicted_ns - found.bound_ns);
       if (gap > kWorthFlips * static_cast<double>(plan.predicted_ns)) {
+        OwnBytes least = bytes.least;
         checked = flipped(problem, method, bytes, std::move(checked), cap);
         plan = describe(problem, method.name, checked, budget);
-        found.bound_ns = bound(problem, bytes.least, method, cap);  // the walks may have seen rows hold less
+        if (bytes.least != least) found.bound_ns = bound(problem, bytes.least, method, cap);
       }
       found.plan = std::move(plan);
       return found;
@@ -226,7 +227,7 @@ Planner::Found Planner::solve_in(const Problem& problem, const PlannedMethod& me
 std::int64_t Planner::bound(const Problem& problem, const OwnBytes& own, const PlannedMethod& method,
                             std::int64_t cap) const {
   solver::Instance eased = may_run(method) ? problem.with_runs_eased(own, restore_ns_) : problem.with(own);
-  solver::Solution solution = solver::solve(eased, cap, method.allowed);
+  solver::Solution solution = solver::solve(eased, cap, method.allowed, {.explain = false, .polish = false});
   return solution.feasible ? solution.lower_bound_ns : problem.instance().base_time_ns;
 }
 
@@ -297,7 +298,9 @@ Planner::Found Planner::solve_with_runs(const Problem& problem, const PlannedMet
   for (int round = 0; round < kRunRounds; ++round) {
     solver::Instance instance = problem.with(own);
     if (beat && instance.base_time_ns >= beat->predicted_ns) break;
-    solver::Solution solution = solver::solve(instance, budget, method.allowed);
+    std::int64_t time = beat ? beat->predicted_ns : INT64_MAX;
+    if (solver::nothing_faster(instance, budget, method.allowed, time)) break;
+    solver::Solution solution = solver::solve(instance, budget, method.allowed, {.explain = false});
     found.work += solution.work;
     if (!solution.feasible || (beat && solution.time_ns >= beat->predicted_ns)) break;
     Checked checked = check(problem, solution.choice, method.fallback());

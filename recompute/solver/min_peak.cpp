@@ -13,8 +13,9 @@ namespace {
 
 class PeakSearch {
  public:
-  PeakSearch(const Instance& instance, const Domain& domain, std::optional<std::int64_t> target, Effort& effort)
-      : instance_(instance), domain_(domain), target_(target), effort_(effort) {}
+  PeakSearch(const Instance& instance, const Domain& domain, std::optional<std::int64_t> target, Effort& effort,
+             std::int64_t below)
+      : instance_(instance), domain_(domain), target_(target), effort_(effort), below_(below) {}
 
   SmallestBudget run(const std::vector<Choice>& seeds) {
     offer(first_choice(domain_));
@@ -32,7 +33,7 @@ class PeakSearch {
 
  private:
   bool done() const {
-    if (best_.lower_bound >= best_.bytes) return true;
+    if (best_.lower_bound >= std::min(best_.bytes, below_)) return true;
     return target_ && (best_.bytes <= *target_ || best_.lower_bound > *target_);
   }
 
@@ -66,6 +67,7 @@ class PeakSearch {
     Dual dual(model, Objective::peak);
     RelaxLimits limits;
     limits.work = effort_.left() / 4;
+    limits.enough = enough(model.budget);
     Relaxation relaxation = relax(dual, Objective::peak, {to_assignment(model, best_.choice)}, limits, effort_.work);
     raise(model.budget, relaxation.bound);
     for (const Assignment& plan : relaxation.plans) offer(to_choice(model, plan));
@@ -80,6 +82,12 @@ class PeakSearch {
     flatten(state, std::max<std::int64_t>(1, effort_.left() / 8));
     effort_.work += state.work();
     offer(to_choice(model, state.assignment()));
+  }
+
+  /// The bound of a relaxation that raise() takes to the best plan, or to where nothing is of interest.
+  double enough(std::int64_t budget) const {
+    auto missing = static_cast<double>(std::min(best_.bytes, below_) - budget - 1);
+    return missing + 3e-3 + 2e-9 * static_cast<double>(budget);
   }
 
   void raise(std::int64_t budget, double bound) {
@@ -110,6 +118,7 @@ class PeakSearch {
     RelaxLimits limits;
     limits.rounds = 25;
     limits.work = effort_.left() / 4;
+    limits.enough = enough(budget);
     Relaxation relaxation = relax(dual, Objective::peak, {to_assignment(model, best_.choice)}, limits, effort_.work);
     raise(budget, relaxation.bound);
     if (best_.lower_bound > budget) return true;
@@ -133,6 +142,7 @@ class PeakSearch {
   const Domain& domain_;
   std::optional<std::int64_t> target_;
   Effort& effort_;
+  std::int64_t below_;
   SmallestBudget best_;
   bool have_ = false;
 };
@@ -140,9 +150,9 @@ class PeakSearch {
 }  // namespace
 
 SmallestBudget min_peak(const Instance& instance, const Domain& domain, const std::vector<Choice>& seeds,
-                        std::optional<std::int64_t> target, Effort& effort) {
+                        std::optional<std::int64_t> target, Effort& effort, std::int64_t below) {
   std::int64_t before = effort.work;
-  SmallestBudget result = PeakSearch(instance, domain, target, effort).run(seeds);
+  SmallestBudget result = PeakSearch(instance, domain, target, effort, below).run(seeds);
   result.work = effort.work - before;
   result.stopped_by_clock = effort.stopped_by_clock;
   return result;

@@ -13,8 +13,9 @@
 
 namespace reprise::solver {
 
-/// With a target, stops as soon as a plan at or below it is found, or none can exist. `seeds` lie in the domain.
+/// With a target, stops as soon as a plan at or below it is found, or none can exist; and as soon as none below `below`
+/// can. `seeds` lie in the domain.
 SmallestBudget min_peak(const Instance& instance, const Domain& domain, const std::vector<Choice>& seeds,
-                        std::optional<std::int64_t> target, Effort& effort);
+                        std::optional<std::int64_t> target, Effort& effort, std::int64_t below = INT64_MAX);
 
 }  // namespace reprise::solver

@@ -95,10 +95,12 @@ class TimeSearch {
 
   static void raise(Node& node, double bound) { node.bound = std::max(node.bound, bound); }
 
+  /// The bound of a relaxation with which the part at hand is closed.
+  double enough() const { return enough_for(best_.time); }
+
   double cutoff() const { return static_cast<double>(best_.time) - kHalf; }
 
-  /// The bound of a relaxation less what rounding can have added.
-  static double safe(double bound) { return bound - 1e-3 - 1e-12 * std::abs(bound); }
+  static double safe(double bound) { return without_rounding(bound); }
 
   void pass(Node& node, int round) {
     Model model = compile(instance_, node.open, budget_);
@@ -135,6 +137,7 @@ class TimeSearch {
     RelaxLimits limits;
     limits.work = effort_.left() / 3;
     limits.rounds = again ? 30 : 60;
+    limits.enough = enough();
     return relax(dual, Objective::time, seeds, limits, effort_.work);
   }
 
@@ -187,6 +190,7 @@ class TimeSearch {
       RelaxLimits limits;
       limits.rounds = 30;
       limits.work = effort_.left() / 3;
+      limits.enough = enough();
       relaxation = relax(narrow, Objective::time, {to_assignment(left, best_.choice)}, limits, effort_.work);
       raise(node, safe(relaxation.bound));
       if (closed(node)) return;

@@ -28,7 +28,7 @@ class Search {
     Assignment free = cheapest(dual_);
     improve_priced(dual_, free, 4, work_);
     add_plan(free);
-    if (model_.rows() > 0) search();
+    if (model_.rows() > 0 && !enough()) search();
     finish();
     return std::move(result_);
   }
@@ -47,6 +47,8 @@ class Search {
     for (const SharedObject& object : model_.objects) range += static_cast<double>(object.time);
     return range;
   }
+
+  bool enough() const { return result_.bound >= limits_.enough; }
 
   bool out_of_work() const { return limits_.work > 0 && work_ - start_ > limits_.work; }
 
@@ -97,6 +99,7 @@ class Search {
       dual_.set_prices(result_.rows, prices_);
       tighten(limits_.sweeps);
       keep_best();
+      if (enough()) return;
       Assignment plan = cheapest(dual_);
       improve_priced(dual_, plan, 4, work_);
       improve_heaviest(master, plan);
@@ -131,7 +134,7 @@ class Search {
     for (int i = 0; i < sweeps; ++i) {
       work_ += dual_.sweep();
       double now = dual_.bound();
-      if (now - before < 1e-6 * time_unit_) return;
+      if (now - before < 1e-6 * time_unit_ || now >= limits_.enough) return;
       before = now;
     }
   }
@@ -150,11 +153,11 @@ class Search {
     dual_.set_prices(result_.rows, result_.prices);
     dual_.restore(result_.splits);
     double before = result_.bound;
-    for (int i = 0; i < limits_.last_sweeps && !model_.objects.empty() && !out_of_work(); ++i) {
+    for (int i = 0; i < limits_.last_sweeps && !model_.objects.empty() && !out_of_work() && !enough(); ++i) {
       work_ += dual_.sweep();
       if (i % 4 != 3) continue;
       double now = dual_.bound();
-      if (now - before < 1e-8 * time_unit_) break;
+      if (now - before < 1e-8 * time_unit_ || now >= limits_.enough) break;
       before = now;
     }
     result_.bound = dual_.bound();

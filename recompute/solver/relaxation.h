@@ -26,7 +26,16 @@ struct RelaxLimits {
   int sweeps = 24;        // per round, at most
   int last_sweeps = 200;  // at the best prices
   std::int64_t work = 0;  // stop after that much; 0: none
+  double enough = 1e300;  // stop once the bound is that high: more would not be used
 };
+
+/// A bound on times less what rounding can have added.
+inline double without_rounding(double bound) { return bound - 1e-3 - 1e-12 * std::abs(bound); }
+
+/// The bound with which nothing can take less time than `time`: times are whole.
+inline double enough_for(std::int64_t time) {
+  return static_cast<double>(time) + 3e-12 * std::abs(static_cast<double>(time)) - 1 + 3e-3;
+}
 
 /// `seeds` are plans to start from; at least one. The dual is left at the best prices and splits. Adds its work.
 Relaxation relax(Dual& dual, Objective objective, const std::vector<Assignment>& seeds, const RelaxLimits& limits,

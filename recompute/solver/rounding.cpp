@@ -78,11 +78,31 @@ Assignment cheapest(const Dual& dual) {
 
 void improve_priced(const Dual& dual, Assignment& assignment, int passes, std::int64_t& work) {
   const Model& model = dual.model();
+  std::vector<std::uint8_t> stale(model.variables.size(), 1);  // whose best option may be another than the last time
+  auto mark_users = [&](std::size_t v) {
+    for (std::int32_t j : model.variables[v].objects) {
+      for (const ModelUse& use : model.objects[j].uses) {
+        stale[use.variable] = 1;
+        if (use.class_variable >= 0) stale[use.class_variable] = 1;
+      }
+    }
+  };
   for (int pass = 0; pass < passes; ++pass) {
     bool changed = false;
-    for (std::size_t v = 0; v < model.variables.size(); ++v) changed = settle(dual, assignment, v, work) || changed;
+    for (std::size_t v = 0; v < model.variables.size(); ++v) {
+      if (!stale[v]) continue;
+      if (settle(dual, assignment, v, work)) {
+        changed = true;
+        mark_users(v);
+      }
+      stale[v] = 0;
+    }
     if (changed && pass + 2 < passes) continue;
-    for (std::size_t j = 0; j < model.objects.size(); ++j) changed = leave_object(dual, assignment, j, work) || changed;
+    for (std::size_t j = 0; j < model.objects.size(); ++j) {
+      if (!leave_object(dual, assignment, j, work)) continue;
+      changed = true;
+      std::fill(stale.begin(), stale.end(), 1);
+    }
     if (!changed) return;
   }
 }

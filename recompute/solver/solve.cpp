@@ -7,6 +7,7 @@
 #include "recompute/solver/effort.h"
 #include "recompute/solver/min_peak.h"
 #include "recompute/solver/min_time.h"
+#include "recompute/solver/relaxation.h"
 #include "recompute/solver/ties.h"
 
 namespace reprise::solver {
@@ -97,8 +98,17 @@ void certify(const Instance& instance, std::int64_t budget, Solution& solution) 
   }
 }
 
+/// Of the plans that take as long the one with less memory, fewer replays, and earlier segments retained.
+Choice polished(const Instance& instance, const Domain& domain, Choice choice, bool proven, Effort& effort) {
+  if (instance.segments.size() <= kTiesUpTo) {
+    if (proven) choice = with_less_memory(instance, domain, std::move(choice), effort);
+    choice = with_earlier_retained(instance, domain, std::move(choice), effort);
+  }
+  return without_idle_replays(instance, domain, std::move(choice), effort);
+}
+
 Solution solve_domain(const Instance& instance, const Domain& domain, const std::vector<Choice>& known,
-                      std::int64_t budget, const Limits& limits) {
+                      std::int64_t budget, const Limits& limits, bool polish) {
   Effort effort = effort_for(instance, limits), for_peak = effort_for(instance, limits, kPeakShare);
   Solution solution;
   std::vector<Choice> seeds;
@@ -122,17 +132,24 @@ Solution solve_domain(const Instance& instance, const Domain& domain, const std:
     solution.choice = found.choice;
     solution.proven = found.proven;
     solution.lower_bound_ns = static_cast<std::int64_t>(std::max(0.0, found.lower_bound));
-    if (found.proven && instance.segments.size() <= kTiesUpTo) {
-      solution.choice = with_less_memory(instance, domain, std::move(solution.choice), effort);
-    }
-    if (instance.segments.size() <= kTiesUpTo)
-      solution.choice = with_earlier_retained(instance, domain, std::move(solution.choice), effort);
-    solution.choice = without_idle_replays(instance, domain, std::move(solution.choice), effort);
+    if (polish) solution.choice = polished(instance, domain, std::move(solution.choice), found.proven, effort);
   }
   solution.work = effort.work + for_peak.work;
   solution.stopped_by_clock = effort.stopped_by_clock || for_peak.stopped_by_clock;
   certify(instance, budget, solution);
   return solution;
+}
+
+/// No choice takes more.
+std::int64_t longest_time(const Instance& instance) {
+  std::int64_t time = instance.base_time_ns;
+  for (const Segment& segment : instance.segments) {
+    auto shorter = [](const Option& a, const Option& b) { return a.time_ns < b.time_ns; };
+    time += std::max_element(segment.options.begin(), segment.options.end(), shorter)->time_ns;
+  }
+  for (const Object& object : instance.objects) time += object.time_ns;
+  for (const JointTime& joint : instance.joint_times) time += joint.time_ns;
+  return time;
 }
 
 std::string name_of(const Allowed& allowed) {
@@ -177,7 +194,8 @@ Solution solve(const Instance& instance, std::int64_t budget, const Allowed& all
     for (const Solved& s : solved) {
       if (contains(method, s.allowed) && s.solution.feasible) known.push_back(s.solution.choice);
     }
-    Solution solution = solve_domain(instance, domain, known, budget, limits);
+    bool last = contains(method, allowed);
+    Solution solution = solve_domain(instance, domain, known, budget, limits, limits.polish || !last);
     work += solution.work;
     stopped = stopped || solution.stopped_by_clock;
     solved.push_back({method, std::move(domain), std::move(solution)});
@@ -186,14 +204,37 @@ Solution solve(const Instance& instance, std::int64_t budget, const Allowed& all
   solution.choice = clipped(domain_of(instance, allowed), std::move(solution.choice));
   solution.work = work;
   solution.stopped_by_clock = stopped;
-  if (!solution.feasible) {
+  if (!solution.feasible && limits.explain) {
     solution.smallest = smallest_budget(instance, allowed, limits);
     solution.remedies = remedies_for(instance, allowed, budget, limits);
+    if (solution.smallest.bytes < solution.peak) {
+      solution.choice = solution.smallest.choice;
+      certify(instance, budget, solution);
+    }
   }
   return solution;
 }
 
-SmallestBudget smallest_budget(const Instance& instance, const Allowed& allowed, const Limits& limits) {
+bool nothing_faster(const Instance& instance, std::int64_t budget, const Allowed& allowed, std::int64_t time_ns) {
+  check(instance, allowed);
+  time_ns = std::min(time_ns, longest_time(instance) + 1);
+  Model model = compile(instance, narrowed(instance, allowed), budget);
+  if (std::any_of(model.base.begin(), model.base.end(), [&](std::int64_t b) { return b > budget; })) return true;
+  if (model.variables.empty()) return model.base_time >= time_ns;
+  Dual dual(model, Objective::time);
+  RelaxLimits relax_limits;
+  relax_limits.rounds = 30;
+  relax_limits.last_sweeps = 40;
+  relax_limits.work = effort_for(instance, {}).limit / 3;
+  // A whole nanosecond more than it takes: near the smallest budget prices are so high that rounding shows.
+  relax_limits.enough = enough_for(time_ns + 1);
+  std::int64_t work = 0;
+  Relaxation relaxation = relax(dual, Objective::time, {Assignment(model.variables.size(), 0)}, relax_limits, work);
+  return without_rounding(relaxation.bound) > static_cast<double>(time_ns) + 1e-6;
+}
+
+SmallestBudget smallest_budget(const Instance& instance, const Allowed& allowed, const Limits& limits,
+                               std::int64_t below) {
   check(instance, allowed);
   std::vector<std::pair<Domain, SmallestBudget>> known;
   SmallestBudget best;
@@ -201,12 +242,12 @@ SmallestBudget smallest_budget(const Instance& instance, const Allowed& allowed,
   // The method itself first; what it contains only where its own answer is not proven.
   Domain own = narrowed(instance, allowed);
   Effort effort = effort_for(instance, limits, kPeakShare);
-  best = min_peak(instance, own, {}, std::nullopt, effort);
+  best = min_peak(instance, own, {}, std::nullopt, effort, below);
   work = best.work;
   for (const Allowed& method : kMethods) {
-    if (best.proven || !contains(allowed, method) || contains(method, allowed)) continue;
+    if (best.proven || best.lower_bound >= below || !contains(allowed, method) || contains(method, allowed)) continue;
     Effort more = effort_for(instance, limits, kPeakShare);
-    SmallestBudget other = min_peak(instance, narrowed(instance, method), {}, std::nullopt, more);
+    SmallestBudget other = min_peak(instance, narrowed(instance, method), {}, std::nullopt, more, below);
     work += other.work;
     if (other.bytes >= best.bytes) continue;
     other.lower_bound = best.lower_bound;

@@ -17,6 +17,8 @@ namespace reprise::solver {
 struct Limits {
   std::int64_t work = 0;    // units for each method that is solved; 0: by the size of the instance
   double wall_seconds = 0;  // 0: none. An emergency stop, which marks the solution
+  bool explain = true;      // where nothing fits: find the smallest budget and what would help
+  bool polish = true;       // of plans of the least time choose the best; else any, for who asks for the bound alone
 };
 
 /// A method that would fit, or would fit better, where the asked one does not.
@@ -56,7 +58,13 @@ struct Solution {
 /// Errors (user): the instance is not valid, or nothing is allowed.
 Solution solve(const Instance& instance, std::int64_t budget, const Allowed& allowed, const Limits& limits = {});
 
-SmallestBudget smallest_budget(const Instance& instance, const Allowed& allowed, const Limits& limits = {});
+/// Whether a relaxation, which costs little beside solve(), shows that no choice under the budget takes less time than
+/// `time_ns`; with a time that all choices keep to, that none fits.
+bool nothing_faster(const Instance& instance, std::int64_t budget, const Allowed& allowed, std::int64_t time_ns);
+
+/// Stops as soon as no choice can need less than `below`: the answer then needs no less.
+SmallestBudget smallest_budget(const Instance& instance, const Allowed& allowed, const Limits& limits = {},
+                               std::int64_t below = INT64_MAX);
 
 /// The words for a budget under which nothing fits: smallest feasible budget, binding step, what is alive there, what
 /// would have to be allowed.

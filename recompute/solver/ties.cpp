@@ -22,6 +22,7 @@ bool find_below(const Instance& instance, const Domain& domain, std::int64_t pea
   limits.rounds = 15;
   limits.last_sweeps = 40;
   limits.work = effort.left() / 4;
+  limits.enough = static_cast<double>(time) * (1 + 1e-12) + 1 + 1e-3;
   Relaxation relaxation = relax(dual, Objective::time, {to_assignment(model, choice)}, limits, effort.work);
   DynamicLimits dynamic{500, effort.left() / 4, static_cast<double>(time) + 0.5};
   if (relaxation.bound >= dynamic.cutoff + 0.5) return false;

@@ -50,7 +50,7 @@ void require_same(OwedIndex& index, const Model& model, const Region& region) {
   for (const OwedIndex::Claim& claim : found.claims()) {
     std::vector<OwedIndex::Reader> readers = claim.readers;
     std::sort(readers.begin(), readers.end());
-    Region part = Region::from_runs({claim.runs.begin(), claim.runs.end()});
+    Region part = Region::from_runs(claim.runs);
     RC_ASSERT(part.run_count() == claim.runs.size());  // canonical
     RC_ASSERT(got.emplace(readers, part).second);
   }

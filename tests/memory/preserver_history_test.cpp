@@ -33,7 +33,7 @@ Region any_region(std::int64_t bytes) {
     std::int64_t lo = *rc::gen::inRange<std::int64_t>(0, bytes);
     runs.push_back({lo, std::min(bytes, lo + *rc::gen::inRange<std::int64_t>(0, 20))});
   }
-  return Region::from_runs(std::move(runs));
+  return Region::from_runs(runs);
 }
 
 enum class Options { whole, region, mixed, by_write };

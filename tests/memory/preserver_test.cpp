@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,25 @@ TEST(Preserver, ManyReadsOneByOneFindTheirRows) {
   EXPECT_EQ(world.memory().meter().live(Category::preserved), 0);
 }
 
+TEST(Preserver, FewReadsUnderManyWritesMoveToTheIndexAndSeeTheSame) {
+  World world;
+  Shelf& shelf = world.shelf(64 * 16);
+  for (std::int64_t r = 0; r < 6; ++r) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t i = 0; i < 20; ++i) rows.push_back((i * (r + 3) + r) % 64);
+    world.owe(shelf, Region::rows(0, 16, rows), r == 5 ? StateOption::whole : StateOption::region);
+  }
+  for (std::int64_t w = 0; w < 80; ++w) {  // a few writes find the reads one by one, all later ones by the index
+    world.write(shelf, Region::rows(0, 16, std::vector<std::int64_t>{w * 7 % 64, w * 13 % 64}));
+    for (const Shelf::Pending& read : shelf.reads) {
+      world.preserver().serve(std::span(&read.id, 1));
+      ASSERT_TRUE(world.sees_its_bytes(read, world.preserver().base(read.id))) << "read " << read.id << ", write " << w;
+    }
+    ASSERT_TRUE(world.home(shelf)) << "write " << w;
+  }
+  EXPECT_EQ(world.preserver().live().copies, 1);
+}
+
 TEST(Preserver, DroppingAReadClosesWhatItHadOpen) {
   World world;
   Shelf& shelf = world.shelf(256);
@@ -117,6 +137,30 @@ TEST(Preserver, GuardNamesTheForeignWrite) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::replay);
     EXPECT_NE(std::string(error.what()).find("queue"), std::string::npos);
+  }
+}
+
+TEST(Preserver, AWriteThatFindsNoMemoryChangesNothing) {
+  for (bool bounding : {false, true}) {
+    World world;
+    world.preserver().set_bounding(bounding);
+    Shelf& shelf = world.shelf(1024);
+    for (int i = 0; i < 3; ++i) world.owe(shelf, Region::span(0, 64), StateOption::whole);
+    world.owe(shelf, Region::span(0, 32), StateOption::region);
+    int requests = bounding ? 4 : 2;  // in a trace that bounds the real step each read has a copy of its own
+    for (int at = 0; at < requests; ++at) {
+      world.memory().fail_allocation(at);
+      EXPECT_THROW(shelf.storage->host_write(Region::span(0, 64)), Error);
+      EXPECT_EQ(shelf.storage->clock(), 0u);
+      EXPECT_EQ(world.preserver().host_saves(), 0u);
+      EXPECT_EQ(world.preserver().live().copies + world.preserver().live().blocks, 0) << at;
+      EXPECT_EQ(world.memory().meter().live(Category::preserved), 0) << at;
+    }
+    world.memory().fail_allocation(-1);
+    world.write(shelf, Region::span(0, 64), true);
+    EXPECT_EQ(world.preserver().live().copies, bounding ? 3 : 1);
+    EXPECT_EQ(world.preserver().live().blocks, 1);
+    EXPECT_EQ(world.preserver().host_saves(), 1u);
   }
 }
 

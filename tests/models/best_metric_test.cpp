@@ -200,17 +200,60 @@ TEST(BestMetric, AMeasurementThatWasInterruptedIsTakenWhenTheRunGoesOn) {
 TEST(BestMetric, MetricsThatNothingMeasuresAreRefused) {
   TempFolder scratch;
   auto message = [&](std::vector<std::string> overrides) {
-    Config config = tiny_config(kTinyQueue, scratch / "run", std::move(overrides));
     ErrorKind kind = ErrorKind::internal;
-    std::string text = error_of([&] { train(config, {.resume = {}, .progress = ProgressMode::quiet}); }, &kind);
+    std::string text = error_of(
+        [&] {
+          Config config = tiny_config(kTinyQueue, scratch / "run", std::move(overrides));
+          train(config, {.resume = {}, .progress = ProgressMode::quiet});
+        },
+        &kind);
     EXPECT_EQ(kind, ErrorKind::config) << text;
     fs::remove_all(scratch / "run");
     return text;
   };
   EXPECT_PRED2(contains, message({"train.early_stop=2"}), "train.keep_best");
   EXPECT_PRED2(contains, message({"train.keep_best=knn"}), "eval.knn_every");
-  EXPECT_PRED2(contains, message({"train.keep_best=acuracy"}), "a line holds loss, lr");
+  EXPECT_PRED2(contains, message({"train.keep_best=acuracy"}), "one of loss, accuracy, ");
+  EXPECT_PRED2(contains, message({"train.keep_best=accuracy"}), "a line holds loss, lr");  // no labels are predicted
   EXPECT_PRED2(contains, message({"train.accumulate=1000"}), "no step would be trained");
+}
+
+TEST(BestMetric, WhatCanNeverBeMeasuredIsRefusedAsTheConfigurationIsRead) {
+  auto refused = [](std::vector<std::string> overrides) {
+    ErrorKind kind = ErrorKind::internal;
+    std::string text = error_of([&] { parse_config("{}", "run.yaml", overrides); }, &kind);
+    EXPECT_EQ(kind, ErrorKind::config) << text;
+    return text;
+  };
+  EXPECT_PRED2(contains, refused({"model.type=row_memory", "eval.knn_every=3"}),
+               "eval.knn_every = 3: expected 0, since model.type row_memory measures nothing");
+  EXPECT_PRED2(contains, refused({"model.type=row_memory", "train.keep_best=knn"}), "one of loss, accuracy, ");
+  EXPECT_PRED2(contains, refused({"train.keep_best=knn"}), "expected eval.knn_every above 0");
+  EXPECT_PRED2(contains, refused({"train.keep_best=lr"}), "got \"lr\"");  // it has no better and no worse
+  EXPECT_PRED2(contains, refused({"train.early_stop=3"}), "train.keep_best");
+  for (const ModelType& type : standard_schema().model_types()) {
+    if (type.measures.empty()) continue;
+    parse_config("{}", "run.yaml", {"model.type=" + type.name, "eval.knn_every=3", "train.keep_best=knn"});
+  }
+}
+
+TEST(BestMetric, EachMetricGetsBetterInItsOwnDirection) {
+  auto second_is_better = [](const std::string& metric, double first, double second) {
+    Config config = parse_config("{}", "run.yaml", {"eval.knn_every=1", "train.keep_best=" + metric});
+    BestMetric best(config);
+    EXPECT_TRUE(best.observe({{"step", 1}, {metric, first}}));
+    return best.observe({{"step", 2}, {metric, second}});
+  };
+  for (const char* less : {"loss", "peak_bytes"}) {
+    EXPECT_TRUE(second_is_better(less, 2, 1)) << less;
+    EXPECT_FALSE(second_is_better(less, 1, 2)) << less;
+    EXPECT_FALSE(second_is_better(less, 1, 1)) << less;
+  }
+  for (const char* more : {"accuracy", "knn", "images_per_second"}) {
+    EXPECT_TRUE(second_is_better(more, 1, 2)) << more;
+    EXPECT_FALSE(second_is_better(more, 2, 1)) << more;
+    EXPECT_FALSE(second_is_better(more, 1, 1)) << more;
+  }
 }
 
 }  // namespace

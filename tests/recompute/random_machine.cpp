@@ -17,7 +17,7 @@ namespace reprise::testing {
 
 namespace {
 
-constexpr std::int64_t kRows = 6, kWidth = 3;
+constexpr std::int64_t kMachineRows = 6, kMachineWidth = 3;
 
 enum Kind {
   kSin,
@@ -46,13 +46,13 @@ enum Kind {
   kKinds
 };
 
-std::vector<double> numbers(int n, int seed) {
+std::vector<double> machine_numbers(int n, int seed) {
   std::vector<double> v;
   for (int i = 0; i < n; ++i) v.push_back(uniform_from_word(philox_word(99, seed, i)) * 2.0 - 0.9);
   return v;
 }
 
-void append(Numbers& to, const std::vector<double>& from) {
+void append_numbers(Numbers& to, const std::vector<double>& from) {
   to.values.insert(to.values.end(), from.begin(), from.end());
 }
 
@@ -69,13 +69,13 @@ Machine::Machine(Method method, std::uint64_t seed, bool segments, Mode mode)
       tape_(tapes_[0]) {
   second_.set_replayer(&second_replayer_);
   for (int i = 0; i < 2; ++i) {
-    leaves_.push_back(lab_.leaf({kRows, kWidth}, numbers(18, 1 + i)));
-    leaves_.back()->grad =
-        make_tensor(lab_.memory.allocator(), lab_.memory.observer(), DType::f64, {kRows, kWidth}, Category::gradients);
+    leaves_.push_back(lab_.leaf({kMachineRows, kMachineWidth}, machine_numbers(18, 1 + i)));
+    leaves_.back()->grad = make_tensor(lab_.memory.allocator(), lab_.memory.observer(), DType::f64,
+                                       {kMachineRows, kMachineWidth}, Category::gradients);
   }
-  for (int i = 0; i < 3; ++i) states_.push_back(lab_.state({kRows, kWidth}, numbers(18, 11 + i)));
-  states_.push_back(states_[0].with_view({kRows, kWidth}, {kWidth, 1}, 0));       // an alias of all
-  states_.push_back(states_[1].with_view({2, kWidth}, {2 * kWidth, 1}, kWidth));  // rows 1 and 3
+  for (int i = 0; i < 3; ++i) states_.push_back(lab_.state({kMachineRows, kMachineWidth}, machine_numbers(18, 11 + i)));
+  states_.push_back(states_[0].with_view({kMachineRows, kMachineWidth}, {kMachineWidth, 1}, 0));  // an alias of all
+  states_.push_back(states_[1].with_view({2, kMachineWidth}, {2 * kMachineWidth, 1}, kMachineWidth));  // rows 1 and 3
 }
 
 Value Machine::forward(const std::vector<Instruction>& program) {
@@ -108,14 +108,14 @@ std::int64_t Machine::free_all() {
 
 Numbers Machine::gradients() const {
   Numbers all;
-  for (const LeafRef& leaf : leaves_) append(all, Lab::gradient(leaf));
+  for (const LeafRef& leaf : leaves_) append_numbers(all, Lab::gradient(leaf));
   return all;
 }
 
 Numbers Machine::states() const {
   Numbers all;
-  for (const LeafRef& leaf : leaves_) append(all, leaf->data.to_doubles());
-  for (int i = 0; i < 3; ++i) append(all, states_[i].to_doubles());
+  for (const LeafRef& leaf : leaves_) append_numbers(all, leaf->data.to_doubles());
+  for (int i = 0; i < 3; ++i) append_numbers(all, states_[i].to_doubles());
   return all;
 }
 
@@ -173,7 +173,7 @@ Arg Machine::operand(const std::vector<Value>& values, std::uint8_t pick) {
 }
 
 Tensor Machine::rows(std::uint8_t a, std::uint8_t b) {
-  std::int64_t first = a % kRows, second = (first + 1 + b % (kRows - 1)) % kRows;
+  std::int64_t first = a % kMachineRows, second = (first + 1 + b % (kMachineRows - 1)) % kMachineRows;
   std::vector<double> both{static_cast<double>(first), static_cast<double>(second)};
   if (!planned_) return lab_.indices(both);
   Tensor t = make_tensor(indices_.allocator(), indices_.observer(), DType::i64, {2}, Category::data);  // known when dry
@@ -205,8 +205,8 @@ void Machine::execute(const Instruction& i, std::vector<Value>& values) {
       break;
     case kDropout: values.push_back(dropout(t, stream_, a, 0.25)); break;
     case kView: {  // as it lies, or made contiguous
-      Value turned = transpose(t, reshape(t, a, {kWidth, kRows}));
-      values.push_back(i[2] % 2 ? std::move(turned) : reshape(t, turned, {kRows, kWidth}));
+      Value turned = transpose(t, reshape(t, a, {kMachineWidth, kMachineRows}));
+      values.push_back(i[2] % 2 ? std::move(turned) : reshape(t, turned, {kMachineRows, kMachineWidth}));
       break;
     }
     case kStop: values.push_back(mul(t, stop_gradient(t, a), b)); break;

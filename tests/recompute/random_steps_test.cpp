@@ -10,8 +10,7 @@ TEST(RandomSteps, OfSeveralForwardsAndBackwardsHoldWhatTheirSchedulesSayAndChang
   int count = std::max(100, program_count() / 4);
   int several = 0, waiting = 0, kept = 0, both_tapes = 0, exact = 0, replays = 0;
   bool good = holds(
-      "a planned step of several forwards and backwards holds the predicted peak to the byte, and gives the bytes of the "
-      "plain one",
+      "a planned step of several forwards and backwards holds the predicted peak, and gives the bytes of the plain one",
       20251130, count, [&] {
         auto step = *any_step();
         auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);

@@ -193,7 +193,67 @@ TEST_F(BadCheckpoint, AStateThatIsNoStateIsRefused) {
   expect_mistake("eval " + word("good"), {"expected the state of a run", "state.json"});
   fs::remove(folder_ / "good" / "state.json");
   expect_mistake("eval " + word("good"), {"expected a run with a checkpoint"});
+  const std::string metrics = read("good/metrics.jsonl");
+  expect_mistake("train --resume " + word("good"), {"expected state.json beside summary.json"});
+  EXPECT_EQ(read("good/metrics.jsonl"), metrics);
   expect_mistake("train --resume " + word("nowhere"), {"expected the folder of a run"});
+}
+
+TEST_F(BadInput, SizesThatNoMachineHoldsAreRefusedAndNotComputedWith) {
+  for (const char* key : {"model.queue.size", "train.epochs", "train.accumulate", "data.synthetic.train"})
+    expect_train_mistake(std::string(key) + "=9223372036854775807", {std::string(key) + " expects an integer, from "});
+  expect_train_mistake("train.batch=9223372036854775807", {"error ("});
+}
+
+TEST_F(BadInput, AFolderOfOtherThingsIsLeftAsItWas) {
+  expect_mistake("train " + word("tiny.yaml") + " run.dir=" + word("data"), {"has other files in it"});
+  EXPECT_FALSE(fs::exists(folder_ / "data" / ".lock"));
+  expect_mistake("train " + word("tiny.yaml") + " run.dir=" + word(std::string(300, 'a')), {"File name too long"});
+}
+
+TEST_F(BadInput, ARunGoesOnInItsOwnFolder) {
+  ASSERT_EQ(reprise("train " + word("tiny.yaml") + " --quiet run.dir=" + word("here")).code, 0);
+  expect_mistake("train --resume " + word("here") + " run.dir=" + word("there"), {"run.dir", "beside --resume"});
+  EXPECT_FALSE(fs::exists(folder_ / "there"));
+}
+
+TEST_F(BadInput, OptionsThatWouldDoNothingAreRefused) {
+  expect_mistake("contract " + word("tiny.yaml") + " --all", {"--all expected --diff"});
+  expect_mistake("bench ops --quick --compiled", {"--compiled expected `bench step --peer PYTHON`"});
+  expect_mistake("bench ops --quick --instances " + word("data"), {"--instances expected `bench planner`"});
+  expect_mistake("bench stp --quick", {"Nearest is step"});
+  expect_mistake("check " + word("tiny.yaml") + " --steps x", {"expected a whole number, got --steps = x"});
+}
+
+TEST_F(BadInput, DocumentsThatAreNoJsonOrOfAnotherKindSayWhere) {
+  write("cut.json", "{\n \"format\": \"reprise-plan/2\",\n \"method\"");
+  expect_mistake("explain " + word("tiny.yaml") + " --plan " + word("cut.json"),
+                 {"cut.json:3:10: expected JSON written by `reprise plan", "got the end of the file"});
+  write("typo.json", "{\n \"format\" = 3}");
+  expect_mistake("explain " + word("tiny.yaml") + " --plan " + word("typo.json"),
+                 {"typo.json:2:11: ", "something else"});
+  write("plan.json", "{\"format\": \"reprise-plan/2\"}");
+  expect_mistake("contract --diff " + word("plan.json") + " " + word("plan.json"), {"another kind of document"});
+}
+
+TEST_F(BadInput, ResultsWithNoPlaceToGoAreRefusedBeforeTheWork) {
+  write("good.json", R"({"format": "reprise-conformance/1", "name": "good", "main": []})");
+  expect_mistake("conform " + word("good.json") + " --jsonl " + word("none") + "/lines", {"there is no folder"});
+  EXPECT_PRED2(contains, reprise("conform " + word("good.json") + " --jsonl -", "2>/dev/null").text, "{\"");
+  EXPECT_FALSE(fs::exists("-"));
+  Outcome missing = reprise("conform " + word("nowhere.json"));
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_FALSE(contains(missing.text, "[conform] [conform]")) << missing.text;
+}
+
+TEST_F(BadInput, ProgramsStopBetweenTwoOfThemWithWholeLines) {
+  std::vector<std::string> arguments = {"conform"};
+  for (int i = 0; i < 200; ++i) arguments.push_back(std::string(REPRISE_SOURCE_DIR) + "/tests/conformance");
+  const fs::path lines = folder_ / "lines.jsonl";
+  arguments.insert(arguments.end(), {"--jsonl", lines.string()});
+  EXPECT_EQ(signal_program(arguments, SIGINT, [&] { return fs::exists(lines); }), 130);
+  std::string text = file_text(lines);
+  EXPECT_TRUE(text.empty() || text.back() == '\n');
 }
 
 TEST_F(BadInput, AProgramThatCannotBeReadDoesNotKeepTheOthersFromTheirVerdicts) {

@@ -178,6 +178,35 @@ TEST(ConformRules, AForeignWriteOfIntegersIsExact) {
   EXPECT_EQ(outcome.buffers.at("huge").integers, (std::vector<std::int64_t>{1152921504606846978}));
 }
 
+// ---- operands
+
+TEST(ConformRules, ConcatTakesAnyNumberOfInputs) {
+  std::string many;
+  for (int i = 0; i < 130; ++i) many += R"("g", )";
+  Outcome outcome = outcome_of(R"({"do": "concat", "in": [)" + many + R"("D"], "out": "c"},
+    {"do": "write", "to": "D", "value": 0.0}, {"do": "mul", "in": ["c", "c"], "out": "y"},
+    {"do": "backward", "of": ["y"]})");
+  ASSERT_FALSE(outcome.failed) << outcome.error;
+  EXPECT_EQ(outcome.grads.at("g").reals, (std::vector<double>{260, 520, 780}));
+}
+
+TEST(ConformRules, ANumberThatACallWasGivenIsAValue) {
+  std::string segments = R"(, "I": {"args": ["k"], "out": ["k"], "body": [{"do": "sum", "in": ["b"], "out": "s"},
+      {"do": "write", "to": "k", "value": "s", "mode": "mul"}]},
+    "R": {"args": ["h", "k"], "out": ["y", "k"], "body": [{"do": "mul", "in": ["h", "k"], "out": "u"},
+      {"do": "call", "seg": "I", "in": ["k"], "out": ["o"]}, {"do": "write", "to": "o", "value": 1.0, "mode": "add"},
+      {"do": "mul", "in": ["u", "k"], "out": "y"}]})";
+  for (Method method : kReplaying) {
+    Outcome outcome = outcome_of(R"({"do": "call", "seg": "R", "in": ["g", 2.0], "out": ["y", "k"]},
+      {"do": "write", "to": "D", "value": "k"}, {"do": "backward", "of": ["y"]})",
+                                 method, segments);
+    ASSERT_FALSE(outcome.failed) << outcome.error;  // y = 2 g k with k = 2 sum(b) + 1
+    EXPECT_EQ(outcome.grads.at("g").reals, (std::vector<double>{62, 62, 62}));
+    EXPECT_EQ(outcome.grads.at("b").reals, (std::vector<double>{24, 24, 24}));
+    EXPECT_EQ(outcome.buffers.at("D").reals, (std::vector<double>{31, 31, 31}));
+  }
+}
+
 // ---- bodies that run in the backward
 
 TEST(ConformRules, ABackwardPassesAWriteOverAllOfAValue) {

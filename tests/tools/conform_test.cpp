@@ -53,7 +53,7 @@ TEST_P(PublicPrograms, Match) {
 }
 
 TEST_P(PublicPrograms, OwnProgramsMatch) {
-  EXPECT_GE(find_programs({own_programs()}).size(), 20U);
+  EXPECT_GE(find_programs({own_programs()}).size(), 40U);
   expect_all_fine(own_programs(), GetParam());
 }
 
@@ -167,6 +167,7 @@ TEST(Conform, UnknownThingsAreRefusedWithTheirPlace) {
   EXPECT_PRED2(contains, refusal(with_main(R"({"do": "sin", "in": [1.0], "out": "y", "axes": 1})")),
                "unknown key 'axes'");
   EXPECT_PRED2(contains, refusal(with_main("", R"(, "color": 1)")), "unknown key 'color'");
+  EXPECT_PRED2(contains, refusal(with_main("", R"(, "about": 1)")), "bad.json at /about");
   EXPECT_PRED2(contains, refusal(with_main(R"({"do": "sin", "in": [1.0, 2.0], "out": "y"})")), "takes 1 operands");
   EXPECT_PRED2(contains, refusal(with_main(R"({"do": "call", "seg": "S", "in": [], "out": []})")), "not declared");
   EXPECT_PRED2(contains, refusal(with_main("", R"(, "cells": {"a": 1}, "contexts": {"a": 1})")), "declared twice");
@@ -212,6 +213,8 @@ TEST(Conform, RunawayProgramsEndInAVerdict) {
   Judgement judgement = judged(grows, Method::retain);
   EXPECT_EQ(judgement.verdict, Verdict::reject);
   EXPECT_PRED2(contains, judgement.detail, "memory");
+  Program outside = small("", R"(, "views": {"V": {"of": "B", "region": {"span": [0, 2]}}})");
+  EXPECT_PRED2(contains, judged(outside, Method::retain).detail, "at /views/V");
   // Things of the wrong kind.
   for (const char* main :
        {R"({"do": "bump", "cell": "B", "by": 1})", R"({"do": "write", "to": "x", "value": 1.0})",

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "core/interrupt.h"
+
 namespace reprise::bench {
 
 /// Seconds since some moment: of the wall, and of the processor (all threads of this process).
@@ -23,8 +25,10 @@ struct Elapsed {
   double wall = 0, cpu = 0;  // seconds
 };
 
+/// Somebody asked to stop: Interrupted.
 template <class Body>
 Elapsed timed(Body&& body) {
+  if (stop_requested()) throw Interrupted{"measuring; nothing was written"};
   double wall = wall_seconds(), cpu = cpu_seconds();
   body();
   return {wall_seconds() - wall, cpu_seconds() - cpu};

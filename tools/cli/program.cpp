@@ -102,7 +102,10 @@ int parse_and_run(int argc, const char* const* argv) {
     if (error.get_exit_code() == 0) return program.app.exit(error);  // --help, --version
     std::string verb =
         program.app.get_subcommands().empty() ? "" : " " + program.app.get_subcommands().front()->get_name();
-    fail(ErrorKind::user, "[reprise{}] {}. `reprise{} --help` shows what it takes", verb, error.what(), verb);
+    std::string text = error.what();
+    constexpr std::string_view kNoNumber = "Could not convert: ";  // only numbers are converted
+    if (text.starts_with(kNoNumber)) text.replace(0, kNoNumber.size(), "expected a whole number, got ");
+    fail(ErrorKind::user, "[reprise{}] {}. `reprise{} --help` shows what it takes", verb, text, verb);
   }
   return run_parsed(program);
 }

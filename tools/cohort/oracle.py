@@ -13,6 +13,7 @@ from oracle_ops import DIFFERENTIABLE, FROZEN, inplace, philox
 
 STEP = 1e-30
 SAVES_OUTPUT = ("tanh", "exp", "sqrt", "softmax", "relu")  # whose usual formula wants the result
+DECIDES = {"where": 0, "gather": 1}  # the operand through which no gradient passes, so that no body runs for it either
 
 
 class ProgramError(Exception):
@@ -168,6 +169,8 @@ class Oracle:
         operands = [self.operand(frame, w) for w in s["in"]]
         arrays = [o.array for o in operands]
         name = s["do"]
+        if name in DECIDES:
+            operands[DECIDES[name]] = Val(arrays[DECIDES[name]])
         if name in FROZEN:
             array, margin = FROZEN[name](arrays, s)
             self.margin = min(self.margin, margin)

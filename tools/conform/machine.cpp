@@ -64,7 +64,12 @@ void Machine::declare(const Program& program) {
     declared_[name] = StateObject{state(name, data, Category::state), true, false};
   for (const auto& [name, view] : program.views) {
     const auto& of = std::get<StateObject>(declared_.at(view.of));
-    declared_[name] = StateObject{part(of.tensor, view.region), true, true};
+    try {
+      declared_[name] = StateObject{part(of.tensor, view.region), true, true};
+    } catch (Error& error) {
+      error.add_context("at /views/" + name);
+      throw;
+    }
   }
   for (const auto& [name, decl] : program.streams) streams_[name] = Stream{name, decl.seed, decl.id, 0};
   for (const auto& [name, decl] : program.cells) {
@@ -113,7 +118,10 @@ Arg Machine::constant_operand(const Object& object) {
   if (const auto* value = std::get_if<Value>(&object)) return *value;
   if (const auto* leaf = std::get_if<LeafObject>(&object)) return leaf->leaf->data;
   if (const auto* state = std::get_if<StateObject>(&object)) return state->tensor;
-  if (const auto* number = std::get_if<double>(&object)) return *number;
+  if (const auto* number = std::get_if<NumberRef>(&object)) {
+    if ((*number)->value) return *(*number)->value;
+    return (*number)->number;
+  }
   const Cell& cell = *std::get<Cell*>(object);
   if (cell.data.kind == CellData::Kind::number) return cell.data.number;
   if (cell.data.kind == CellData::Kind::tensor) return cell.content;
@@ -134,7 +142,8 @@ Cell& Machine::find_cell(const std::string& name) {
 double Machine::number(const Operand& operand) {
   if (operand.name.empty()) return operand.number;
   const Object& object = lookup(operand.name);
-  if (const double* number = std::get_if<double>(&object)) return *number;
+  const auto* literal = std::get_if<NumberRef>(&object);
+  if (literal && !(*literal)->value) return (*literal)->number;
   Cell& cell = find_cell(operand.name);
   if (cell.data.kind != CellData::Kind::number)
     fail(ErrorKind::user, "[cell] expected a number cell, got '{}'", operand.name);

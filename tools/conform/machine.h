@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -51,8 +52,14 @@ struct StateObject {
   bool writable = false;
   bool view = false;
 };
+/// A number that a call was given: a value once something is written to it.
+struct NumberObject {
+  double number = 0;
+  std::optional<Value> value;
+};
+using NumberRef = std::shared_ptr<NumberObject>;
 /// What a name stands for. Copies stand for the same object.
-using Object = std::variant<std::monostate, Value, LeafObject, StateObject, Cell*, double>;
+using Object = std::variant<std::monostate, Value, LeafObject, StateObject, Cell*, NumberRef>;
 using Scope = std::map<std::string, Object>;
 
 struct MachineOptions {

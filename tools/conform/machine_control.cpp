@@ -108,13 +108,16 @@ void Machine::run_call(const Statement& s) {
     frame.outer = frame_->outer ? frame_->outer : frame_->locals.get();
     for (std::size_t i = 0; i < decl.args.size(); ++i) {
       const Operand& arg = s.in[i];
-      (*frame.locals)[decl.args[i]] = arg.name.empty() ? Object(arg.number) : lookup(arg.name);
+      (*frame.locals)[decl.args[i]] =
+          arg.name.empty() ? Object(std::make_shared<NumberObject>(NumberObject{arg.number, {}})) : lookup(arg.name);
     }
     Restore<Frame*> inside(frame_, &frame);
     run_list(decl.body);
     std::vector<Value> values;
     for (const std::string& name : decl.out) {
       outs.push_back(lookup(name));
+      const auto* number = std::get_if<NumberRef>(&outs.back());
+      if (number && (*number)->value) outs.back() = Value(*(*number)->value);
       if (const auto* value = std::get_if<Value>(&outs.back())) values.push_back(*value);
     }
     if (frame.locals.use_count() > 1) {  // hooks look names up later

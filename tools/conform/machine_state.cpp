@@ -53,6 +53,10 @@ void Machine::run_read(const Statement& s) {
 
 void Machine::run_write(const Statement& s) {
   Object to = lookup(s.target);
+  if (const auto* number = std::get_if<NumberRef>(&to)) {
+    if (!(*number)->value) (*number)->value = copied((*number)->number);
+    to = *(*number)->value;
+  }
   if (const Storage* storage = watched_ ? storage_of_object(to) : nullptr) watched_->bytes.allow(*storage);
   Arg value = operand(s.value);
   if (const auto* target = std::get_if<Value>(&to)) {

@@ -1,6 +1,8 @@
 #include "tools/conform/operators.h"
 
 #include <algorithm>
+#include <climits>
+#include <span>
 
 #include "ops/arithmetic.h"
 #include "ops/batch_norm.h"
@@ -85,6 +87,19 @@ Value run_matmul(Tape& tape, Args& in, const Statement&) {
 Value run_reshape(Tape& tape, Args& in, const Statement& s) { return reshape(tape, as_tensor(tape, in[0]), s.shape); }
 Value run_transpose(Tape& tape, Args& in, const Statement&) { return transpose(tape, as_tensor(tape, in[0])); }
 
+/// The tape's op joins so many at once, the language any number.
+Value joined(Tape& tape, Args parts, std::int64_t axis) {
+  while (parts.size() > kMaxOperands) {
+    Args fewer;
+    for (std::size_t at = 0; at < parts.size(); at += kMaxOperands) {
+      std::size_t count = std::min<std::size_t>(kMaxOperands, parts.size() - at);
+      fewer.push_back(concat(tape, std::span<const Arg>(parts).subspan(at, count), axis));
+    }
+    parts = std::move(fewer);
+  }
+  return concat(tape, parts, axis);
+}
+
 Value run_concat(Tape& tape, Args& in, const Statement& s) {
   bool floating = false;
   for (Arg& arg : in) {
@@ -94,7 +109,7 @@ Value run_concat(Tape& tape, Args& in, const Statement& s) {
   if (floating) {
     for (Arg& arg : in) arg = as_float(tape, arg);
   }
-  return concat(tape, in, s.axis.value_or(0));
+  return joined(tape, std::move(in), s.axis.value_or(0));
 }
 
 Value run_gather(Tape& tape, Args& in, const Statement&) {
@@ -186,7 +201,7 @@ const std::vector<OpRule>& op_rules() {
       {"max", 1, 1, reduce, reduction<max, max_axis>},
       {"reshape", 1, 1, {"shape"}, run_reshape},
       {"transpose", 1, 1, none, run_transpose},
-      {"concat", 1, kMaxOperands, {"axis"}, run_concat},
+      {"concat", 1, INT_MAX, {"axis"}, run_concat},
       {"gather", 2, 2, none, run_gather},
       {"softmax", 1, 1, eps, run_softmax},
       {"layernorm", 1, 1, eps, run_layernorm},

@@ -224,8 +224,10 @@ Program read_program(const std::string& text, const std::string& file) {
   program.file = file;
   program.name = top.at("name").text();
   if (top.has("class")) program.cls = top.at("class").text();
-  if (top.has("about"))
-    program.about = top.at("about").json().is_string() ? top.at("about").json().get<std::string>() : "";
+  if (top.has("about")) {
+    if (!top.at("about").json().is_string()) top.at("about").refuse("expected a text");
+    program.about = top.at("about").json().get<std::string>();
+  }
   if (top.has("dtype")) program.dtype = read_dtype(top.at("dtype"));
   if (top.has("honour_or_reject")) program.honour_or_reject = top.at("honour_or_reject").flag();
   auto each = [&](const char* section, auto&& read) {

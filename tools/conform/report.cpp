@@ -47,7 +47,7 @@ void Report::add(const Program& program, const std::vector<Judgement>& judgement
     all_fine &= judgements[i].fine;
   }
   fine_ &= all_fine;
-  if (quiet_ && all_fine) return;
+  if (rows_ == Rows::none || (rows_ == Rows::not_fine && all_fine)) return;
   std::string row = fmt::format("{:<24}", program.name);
   for (std::size_t i = 0; i < judgements.size(); ++i) {
     row += fmt::format("  {} {:<17}", to_string(methods_[i]), label(judgements[i]));
@@ -62,6 +62,7 @@ void Report::add(const Program& program, const std::vector<Judgement>& judgement
 }
 
 void Report::print_summary() const {
+  if (rows_ == Rows::none) return;
   std::set<std::string> labels;
   for (const auto& [method, counts] : counts_) {
     for (const auto& [text, count] : counts) labels.insert(text);

@@ -126,9 +126,7 @@ void print_measured(const Frontier& frontier) {
 }  // namespace
 
 int write_frontier(const Config& config, RunPlanner& planner, const std::string& folder, bool measure) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail(ErrorKind::io, "[plan] cannot make the folder {}: {}", folder, error.message());
+  make_output_folder(folder, "plan");
   Frontier frontier = make_frontier(planner);
   std::optional<Frontier> coarse;
   if (frontier.granularity == "node") {

@@ -72,9 +72,7 @@ Document make_report(const fs::path& path) {
 }
 
 std::vector<fs::path> write_report(const Document& document, const fs::path& folder, const std::string& name) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail(ErrorKind::io, "[report] cannot make the folder {}: {}", folder.string(), error.message());
+  make_output_folder(folder, "report");
   for (const Block& block : document.blocks) {
     if (const Figure* figure = std::get_if<Figure>(&block))
       write_file_atomically(folder / (name + "." + figure->name + ".svg"), figure->svg);

@@ -114,11 +114,7 @@ class Runner {
 
   fs::path made_folder() {
     std::error_code error;
-    if (fs::exists(options_.folder, error) && !fs::is_directory(options_.folder, error)) {
-      fail(ErrorKind::user, "[study] expected a folder to write to, {} is a file", options_.folder.string());
-    }
-    fs::create_directories(options_.folder, error);
-    if (error) fail(ErrorKind::io, "[study] cannot make the folder {}: {}", options_.folder.string(), error.message());
+    make_output_folder(options_.folder, "study");
     bool known =
         fs::exists(options_.folder / "study.yaml", error) || fs::exists(options_.folder / "records.jsonl", error);
     if (!known && !fs::is_empty(options_.folder, error)) {

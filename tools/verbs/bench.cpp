@@ -83,9 +83,17 @@ bench::Report measure(BenchOptions& options, Bench bench, Json& record) {
 int run(BenchOptions& options) {
   auto bench = kBenches.find(options.what);
   if (bench == kBenches.end()) {
-    fail(ErrorKind::user, "[bench] expected ops, step, replay, optim, loader, startup or planner, got {}",
-         quoted_for_message(options.what));
+    Words names;
+    for (const auto& [name, run_it] : kBenches) names.push_back(name);
+    std::string nearest = nearest_name(options.what, names);
+    fail(ErrorKind::user, "[bench] expected ops, step, replay, optim, loader, startup or planner, got {}{}",
+         quoted_for_message(options.what), nearest.empty() ? "" : ". Nearest is " + nearest);
   }
+  if (options.bench.compiled && (options.what != "step" || options.bench.peer.python.empty()))
+    fail(ErrorKind::user, "[bench] --compiled expected `bench step --peer PYTHON` beside it, got bench {}",
+         options.what);
+  if (!options.bench.instances.empty() && options.what != "planner")
+    fail(ErrorKind::user, "[bench] --instances expected `bench planner`, got bench {}", options.what);
   check_output(options.json, "bench");
   if (!options.record.empty() && !options.record.ends_with(".jsonl"))
     fail(ErrorKind::user, "[bench] expected --record FILE.jsonl, got {}", quoted_for_message(options.record));

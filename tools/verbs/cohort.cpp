@@ -32,12 +32,16 @@ struct CohortOptions {
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void print_record(const cohort::Cohort& cohort, const std::string& id) {
+  Words known;
   for (const cohort::Mode& mode : cohort.modes) {
     for (const cohort::Record& record : mode.records) {
       if (record.id == id) return print(json_pretty(Json::parse(record.text)));
+      known.push_back(record.id);
     }
   }
-  fail(ErrorKind::user, "[cohort] expected the id of a record, PROGRAM@MODE, got '{}'", id);
+  std::string nearest = nearest_name(id, known);
+  fail(ErrorKind::user, "[cohort] expected the id of a record, PROGRAM@MODE, got '{}'{}", id,
+       nearest.empty() ? "" : ". Nearest is " + nearest);
 }
 
 int run(const CohortOptions& options) {

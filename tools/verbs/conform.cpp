@@ -1,9 +1,14 @@
 // `reprise conform`: runs conformance programs under each method and says whether the results are right.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "core/interrupt.h"
+#include "data/atomic_file.h"
 #include "tools/cli/verb.h"
 #include "tools/conform/report.h"
 
@@ -46,7 +51,7 @@ std::vector<Method> parse_methods(const std::vector<std::string>& given) {
   return methods;
 }
 
-/// All programs that can be read; why others cannot goes to `mistakes`, a line each.
+/// All programs that can be read; why others cannot goes to `mistakes`, a line each, with its stage.
 std::vector<conform::Program> load_programs(const std::vector<std::string>& paths, std::string& mistakes) {
   std::vector<conform::Program> programs;
   auto attempt = [&](auto&& action) {
@@ -74,44 +79,52 @@ int run(const ConformOptions& options) {
   }
   std::string mistakes;
   std::vector<conform::Program> programs = load_programs(options.paths, mistakes);
-  if (programs.empty()) fail(ErrorKind::user, "[conform] {}", mistakes);
-  std::ofstream lines;
-  if (!options.jsonl.empty()) {
-    lines.open(options.jsonl, std::ios::trunc);
-    if (!lines) fail(ErrorKind::io, "[conform] cannot write {}", options.jsonl);
+  if (programs.empty()) throw Error(ErrorKind::user, mistakes);  // each line names its stage
+  check_output(options.jsonl, "conform");
+  const bool lines_alone = is_standard_output(options.jsonl);
+  // Written as they come, so that those before a crash are there.
+  std::ofstream file;
+  if (!options.jsonl.empty() && !lines_alone) {
+    file.open(options.jsonl, std::ios::trunc);
+    if (!file) fail(ErrorKind::io, "[conform] cannot write {}: {}", options.jsonl, std::strerror(errno));
   }
-  conform::Report report(methods, options.quiet);
+  std::ostream& lines = lines_alone ? std::cout : file;
+  using conform::Rows;
+  conform::Report report(methods, lines_alone ? Rows::none : options.quiet ? Rows::not_fine : Rows::all);
   for (const conform::Program& program : programs) {
     std::vector<conform::Judgement> judgements;
     for (Method method : methods) {
+      if (stop_requested()) throw Interrupted{"running programs; result lines end with the last whole one"};
       conform::Outcome outcome = conform::run_program(program, method, options.seed);
       judgements.push_back(conform::judge(program, outcome));
-      if (lines.is_open()) lines << conform::result_line(program, method, outcome, judgements.back()) << '\n';
+      if (!options.jsonl.empty()) lines << conform::result_line(program, method, outcome, judgements.back()) << '\n';
     }
     report.add(program, judgements);
   }
   report.print_summary();
-  if (lines.is_open() && !lines.flush()) fail(ErrorKind::io, "[conform] cannot write all of {}", options.jsonl);
-  if (!mistakes.empty()) fail(ErrorKind::user, "[conform] {}", mistakes);
+  if (!options.jsonl.empty() && !lines.flush())
+    fail(ErrorKind::io, "[conform] cannot write all of {}", lines_alone ? "the standard output" : options.jsonl);
+  if (!mistakes.empty()) throw Error(ErrorKind::user, mistakes);  // each line names its stage
   return report.fine() ? 0 : 1;
 }
 
 }  // namespace
 
 Verb conform_verb() {
-  return {
-      "conform", "run conformance programs under each method", kConformHelp, [](Command& app) -> VerbAction {
-        auto options = std::make_shared<ConformOptions>();
-        app.add_option("paths", options->paths, "program files, or folders of them")
-            .option_text("FILE_OR_FOLDER...")
-            .required();
-        app.add_option("--method", options->methods, "methods, separated by commas (retain,whole,region,mixed)")
-            .option_text("M[,M...]");
-        app.add_option("--jsonl", options->jsonl, "write one result line per program and method").option_text("OUT");
-        app.add_option("--seed", options->seed, "seed of method mixed (1)").option_text("N");
-        app.add_flag("--quiet", options->quiet, "print only programs that are not fine, and the counts");
-        return [options] { return run(*options); };
-      }};
+  return {"conform", "run conformance programs under each method", kConformHelp, [](Command& app) -> VerbAction {
+            auto options = std::make_shared<ConformOptions>();
+            app.add_option("paths", options->paths, "program files, or folders of them")
+                .option_text("FILE_OR_FOLDER...")
+                .required();
+            app.add_option("--method", options->methods, "methods, separated by commas (retain,whole,region,mixed)")
+                .option_text("M[,M...]");
+            app.add_option("--jsonl", options->jsonl,
+                           "write one result line per program and method (-: alone, to the standard output)")
+                .option_text("OUT");
+            app.add_option("--seed", options->seed, "seed of method mixed (1)").option_text("N");
+            app.add_flag("--quiet", options->quiet, "print only programs that are not fine, and the counts");
+            return [options] { return run(*options); };
+          }};
 }
 
 }  // namespace reprise

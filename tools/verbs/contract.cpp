@@ -50,6 +50,7 @@ int diff(const ContractOptions& options) {
 
 int run(const ContractOptions& options) {
   if (!options.diff.empty()) return diff(options);
+  if (options.all) fail(ErrorKind::user, "[contract] --all expected --diff beside it");
   check_output(options.output, "contract");
   Config config = options.arguments.load();
   TracedStep traced = trace_step(config);

@@ -222,6 +222,24 @@ Attrs attrs_of(const Op& op, const WhyArguments& arguments) {
   return attrs;
 }
 
+/// Operands go by their order, and their names may be shortened (w for weight); a mistyped attribute is none.
+void refuse_unless_operand(const Op& op, const std::string& name) {
+  Names known = names_of(op.inputs);
+  for (const char* update : op.updates) known.push_back(update);
+  bool fits = std::any_of(known.begin(), known.end(),
+                          [&](const std::string& operand) { return !name.empty() && operand.starts_with(name); });
+  if (fits) return;
+  for (const AttrSpec& attr : op.attrs) {
+    std::string attribute = attr.name;
+    if (attribute.ends_with("_h") || attribute.ends_with("_w")) attribute.resize(attribute.size() - 2);
+    if (std::find(known.begin(), known.end(), attribute) == known.end()) known.push_back(attribute);
+  }
+  known.push_back("dtype");
+  std::string nearest = nearest_name(name, known);
+  fail(ErrorKind::user, "[ops] expected an operand or attribute of {} ({}), got {}{}", op.name, joined(known),
+       quoted_for_message(name), nearest.empty() ? "" : ". Nearest is " + nearest);
+}
+
 WhyArguments read_arguments(const Op& op, const std::vector<std::string>& words) {
   WhyArguments arguments;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -237,10 +255,14 @@ WhyArguments read_arguments(const Op& op, const std::vector<std::string>& words)
     }
     bool attribute =
         std::any_of(op.attrs.begin(), op.attrs.end(), [&](const AttrSpec& spec) { return means(name, spec); });
-    if (attribute)
-      arguments.attrs.emplace_back(name, dims_of(words[i], value));
-    else
-      arguments.shapes.push_back(dims_of(words[i], value));
+    if (!attribute) refuse_unless_operand(op, name);
+    Dims dims = dims_of(words[i], value);
+    if (attribute) {
+      arguments.attrs.emplace_back(name, dims);
+    } else {
+      element_count(dims);  // refuses what is too large for any kernel to be asked about
+      arguments.shapes.push_back(dims);
+    }
   }
   if (static_cast<int>(arguments.shapes.size()) > op.input_count()) {
     fail(ErrorKind::user, "[ops] {} expected at most the operands {}, got {}", op.name, joined(names_of(op.inputs)),

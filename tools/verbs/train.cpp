@@ -41,7 +41,12 @@ Config load(const TrainArguments& options) {
     fail(ErrorKind::user, "[train] expected no configuration file beside --resume, got {}. The run has its own",
          options.arguments.file());
   }
-  return RunFolder::read_config(options.resume, options.arguments.overrides());
+  std::vector<OverrideText> overrides = options.arguments.overrides();
+  Config config = RunFolder::read_config(options.resume, overrides);
+  if (config.get_string("run.dir") != RunFolder::read_config(options.resume).get_string("run.dir")) {
+    throw config.error_at("run.dir", "expected no other folder beside --resume, which goes on in {}", options.resume);
+  }
+  return config;
 }
 
 int run(const TrainArguments& options) {

@@ -80,6 +80,35 @@ TEST(Solve, AgreesWithEveryPlanTriedOneByOne) {
   EXPECT_GT(planned, count / 2) << "the budgets hardly bind: the test is blind";
 }
 
+TEST(Solve, ShortcutsSayOnlyWhatTheWholeSearchSays) {
+  int ruled_out = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Instance instance = random_small(seed);
+    Allowed allowed = method(1 + static_cast<int>(seed % 7));
+    SmallestBudget least = smallest_budget(instance, allowed);
+    for (std::int64_t below : {least.bytes - 1, least.bytes, least.bytes + 1, 2 * least.bytes}) {
+      SmallestBudget found = smallest_budget(instance, allowed, {}, below);
+      ASSERT_LE(found.lower_bound, least.bytes) << instance.name;
+      if (least.bytes < below)
+        ASSERT_EQ(found.choice, least.choice) << instance.name << ", below " << below;
+      else
+        ASSERT_GE(found.bytes, below) << instance.name;
+    }
+    for (std::int64_t budget : {least.bytes - 1, least.bytes, least.bytes + least.bytes / 4}) {
+      Solution solution = solve(instance, budget, allowed);
+      Solution bound = solve(instance, budget, allowed, {.explain = false, .polish = false});
+      ASSERT_EQ(bound.feasible, solution.feasible) << instance.name << ", budget " << budget;
+      ASSERT_EQ(bound.lower_bound_ns, solution.lower_bound_ns) << instance.name << ", budget " << budget;
+      for (std::int64_t time : {solution.time_ns, solution.time_ns + 1, 2 * solution.time_ns, INT64_MAX}) {
+        if (!nothing_faster(instance, budget, allowed, time)) continue;
+        ++ruled_out;
+        ASSERT_TRUE(!solution.feasible || solution.time_ns >= time) << instance.name << ", budget " << budget;
+      }
+    }
+  }
+  EXPECT_GT(ruled_out, 0) << "it is of no use";
+}
+
 /// Segments that are all alike: each holds `bytes` from its forward to its backward if it is retained.
 Instance alike(int segments, std::int64_t bytes) {
   Instance instance;
