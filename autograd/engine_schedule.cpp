@@ -1,5 +1,8 @@
 // The part of the backward engine that holds a step against the schedule which its tape follows.
 
+#include <cstdint>
+#include <string>
+
 #include "autograd/engine.h"
 #include "core/error.h"
 
@@ -45,14 +48,18 @@ Mask operands_to_replay(const TapeData& data, const NodeRecord& node) {
   return mask;
 }
 
-void require_none(Mask missing, const NodeRecord& node, std::uint32_t index, const char* what) {
+enum class ReadOf : std::uint8_t { operands, results };
+
+void require_none(Mask missing, const NodeRecord& node, std::uint32_t index, ReadOf what) {
   if (!missing) return;
-  fail(
-      ErrorKind::replay,
-      "[schedule] expected a backward over the nodes that had one when the step was traced, got one over node {} ({}), "
-      "whose {} {} nobody owes. The step departs from its schedule: host code took another way than when it was "
-      "traced.",
-      index, node.op->name, what, __builtin_ctzll(missing));
+  int first = __builtin_ctzll(missing);
+  std::string read = what == ReadOf::operands ? "operand " + operand_name(*node.op, node.inputs, first)
+                                              : fmt::format("result {}", first);
+  fail(ErrorKind::replay,
+       "[schedule] expected a backward over the nodes that had one when the step was traced, got one over node {} "
+       "({}{}{}), whose {} nobody owes. The step departs from its schedule: host code took another way than when it "
+       "was traced.",
+       index, node.op->name, *node.label ? " in " : "", node.label, read);
 }
 
 }  // namespace
@@ -103,11 +110,11 @@ void BackwardEngine::require_foreseen() const {
       checked = node.segment;
       for (std::uint32_t each : data_.segments[checked].needed) {
         const NodeRecord& again = data_.nodes[each];
-        require_none(operands_to_replay(data_, again) & ~again.replay_operands, again, each, "operand");
+        require_none(operands_to_replay(data_, again) & ~again.replay_operands, again, each, ReadOf::operands);
       }
     }
-    require_none(node.saved_operands & operands_to_owe(data_, node) & ~node.owed_operands, node, n, "operand");
-    if (!replayed) require_none(node.saved_results & ~node.owed_results, node, n, "result");
+    require_none(node.saved_operands & operands_to_owe(data_, node) & ~node.owed_operands, node, n, ReadOf::operands);
+    if (!replayed) require_none(node.saved_results & ~node.owed_results, node, n, ReadOf::results);
   }
 }
 

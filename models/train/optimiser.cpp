@@ -15,7 +15,9 @@ Optimiser::Optimiser(const Config& config, TrainableModel& model, Memory& memory
       clip_norm_(config.get_real("train.clip_norm")),
       average_keep_(model.average_keep()),
       nesterov_(config.get_bool("train.nesterov")) {
-  if (rule_ == Rule::lars && nesterov_) throw config.error_at("train.nesterov", "lars has no such form");
+  if (rule_ == Rule::lars && nesterov_)
+    throw config.error_at("train.nesterov",
+                          "expected false with train.optimiser=lars, which has no such form, got true");
   if (rule_ == Rule::sgd && nesterov_ && momentum_ == 0) {
     throw config.error_at("train.nesterov", "expected a train.momentum above 0 for Nesterov's form");
   }
