@@ -3,10 +3,13 @@
 #include <cstring>
 
 #include "core/parallel.h"
+#include "memory/row_list.h"
 
 namespace reprise {
 
 namespace {
+
+constexpr std::int64_t kSumGrain = 1 << 15;  // elements for one thread at a time
 
 void copy_rows(const TensorView& from, const TensorView& to, int axis, const std::byte* source, std::byte* target) {
   std::int64_t item = size_of(from.dtype);
@@ -30,9 +33,7 @@ void copy_rows(const TensorView& from, const TensorView& to, int axis, const std
 void copy_strided(const TensorView& from, const TensorView& to) {
   if (from.size() == 0 || !from.data || !to.data) return;
   if (from.contiguous() && to.contiguous()) {
-    parallel_blocks(from.bytes(), 1 << 20, [&](std::int64_t begin, std::int64_t end) {
-      std::memcpy(to.data + begin, from.data + begin, static_cast<std::size_t>(end - begin));
-    });
+    copy_span(from.data, to.data, from.bytes());
     return;
   }
   copy_rows(from, to, 0, from.data, to.data);
@@ -43,7 +44,7 @@ void add_into(const TensorView& from, const TensorView& to) {
   dispatch_float(to.dtype, [&]<class T>() {
     const T* source = from.as<T>();
     T* target = to.as<T>();
-    parallel_blocks(to.size(), 1 << 15, [&](std::int64_t begin, std::int64_t end) {
+    parallel_blocks(to.size(), kSumGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) target[i] += source[i];
     });
   });

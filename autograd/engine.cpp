@@ -1,6 +1,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/array.h"
 #include "autograd/lifetime.h"
@@ -112,12 +113,13 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
            data_.nodes[data_.values[value.id()].node].op->name);
     }
   }
-  if (tape_.on_schedule()) meet_forward();
+  bool leaves = tape_.on_schedule() && departs(of, keep);
   mark(of);
   if (tape_.schedule()) require_foreseen();
+  if (leaves) tape_.leave_schedule();
   for (const BackwardState::LeafUse& use : state_.leaves) require_whole(*use.leaf);
   cut_run(data_);
-  if (keep) tape_.leave_schedule();  // what is kept frees nothing; the schedule tells of a backward that does
+  if (tape_.making() && tape_.on_schedule()) note_beginning(of, keep);
   state_.keep = keep;
   state_.segment = kNone;
   state_.first_pending_leaf = 0;
@@ -186,6 +188,7 @@ bool BackwardEngine::has_gradient(const NodeRecord& node) const {
 }
 
 void BackwardEngine::visit(std::uint32_t index) {
+  tape_.note_act();
   std::uint32_t segment = data_.nodes[index].segment;
   if (segment != state_.segment) {
     leave_segment();
@@ -258,7 +261,11 @@ void BackwardEngine::differentiate(std::uint32_t index) {
 void BackwardEngine::run_formula(NodeBackward& context, std::uint32_t index) {
   const Op& op = *context.op;
   if (context.has_work() && !tape_.memory().is_dry()) {
-    if (op.effect) tape_.leave_schedule();  // it may call a user's hook
+    std::optional<Memory::InHook> in_hook;
+    if (op.effect) {  // it may call a user's hook
+      tape_.leave_schedule();
+      in_hook.emplace(tape_.memory());
+    }
     if (Guard* guard = tape_.guard())
       guard->backward(context);
     else
@@ -296,6 +303,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
       preserver_.close_all();
       tape_.leave_schedule();  // a dry trace runs no hooks, so it cannot know what they do to memory
       auto hook = leaf->hooks[use.next_hook];
+      Memory::InHook in_hook(tape_.memory());
       hook(*leaf);
       ++state_.leaves[state_.first_pending_leaf].next_hook;
     }
@@ -304,7 +312,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
 }
 
 void BackwardEngine::finish() {
-  if (tape_.on_schedule()) meet_step();
+  if (tape_.on_schedule()) meet_end();
   state_.active = false;
   state_.roots.clear();
   state_.leaves.clear();

@@ -26,9 +26,10 @@ class BackwardEngine {
   void require_same(std::span<const Value> of, bool keep) const;
   void require_unspoiled() const;
   void mark(std::span<const Value> of);
-  void meet_forward();  // these three are in engine_schedule.cpp
+  bool departs(std::span<const Value> of, bool keep) const;  // these four are in engine_schedule.cpp
   void require_foreseen() const;
-  void meet_step();
+  void note_beginning(std::span<const Value> of, bool keep);
+  void meet_end();
   void seed(std::span<const Value> of);
   void walk();
   void visit(std::uint32_t index);

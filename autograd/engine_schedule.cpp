@@ -57,13 +57,38 @@ void require_none(Mask missing, const NodeRecord& node, std::uint32_t index, con
 
 }  // namespace
 
-/// What host code has written since the last node was recorded no trace knows of: then the step goes on without its
-/// schedule.
-void BackwardEngine::meet_forward() {
-  if (tape_.host_saves() != tape_.schedule()->host_saves)
-    tape_.leave_schedule();
-  else
-    check_trail(tape_, tape_.schedule()->forward, "forward");
+void note_owed(const TapeData& data, Schedule& draft) {
+  draft.nodes.resize(data.nodes.size());
+  for (std::size_t n = 0; n < data.nodes.size(); ++n) {
+    const NodeRecord& node = data.nodes[n];
+    ScheduledNode& noted = draft.nodes[n];
+    noted.op = node.op;
+    noted.signature = node.signature;
+    noted.formula_operands |= node.owed_operands;
+    noted.formula_results |= node.owed_results;
+    noted.replay_operands |= node.replay_operands;
+  }
+}
+
+void Tape::foresee_backward(const Value& of) {
+  note_owed(data_, making_->schedule);
+  making_->by_data |= data_.data_dependent;
+  making_->schedule.backwards.push_back({{of.id()}, false, {}, {}, 0, 0});
+}
+
+/// Whether this is not the backward that the schedule tells of next, or comes after what no trace knows of: what host
+/// code has written, or another tape has done.
+bool BackwardEngine::departs(std::span<const Value> of, bool keep) const {
+  if (tape_.making()) return false;
+  const ScheduledBackward* next = tape_.next_backward();
+  if (!next || tape_.memory().in_hook() || tape_.others_departed()) return true;
+  if (tape_.host_saves() != next->host_saves || tape_.others_acts() != next->others) return true;
+  // As many writes of host code as in the trace need not be the same ones.
+  if (next->host_saves > 0 && tape_.schedule()->exact && tape_.trail() != next->begin) return true;
+  check_trail(tape_, next->begin, "forward");
+  bool same = keep == next->keep && of.size() == next->roots.size();
+  for (std::size_t i = 0; same && i < of.size(); ++i) same = of[i].id() == next->roots[i];
+  return !same;
 }
 
 /// Under a schedule only those reads are owed that the traced backward needs. One that needs others would find bytes
@@ -86,10 +111,33 @@ void BackwardEngine::require_foreseen() const {
   }
 }
 
-/// What comes after the backward is not in the schedule.
-void BackwardEngine::meet_step() {
-  check_trail(tape_, tape_.schedule()->step, "backward");
-  tape_.leave_schedule();
+/// For the schedule that is being made of this trace.
+void BackwardEngine::note_beginning(std::span<const Value> of, bool keep) {
+  ScheduleInMaking& making = *tape_.making();
+  ScheduledBackward backward{{}, keep, tape_.trail(), {}, tape_.host_saves(), tape_.others_acts()};
+  for (const Value& value : of) backward.roots.push_back(value.id());
+  if (!making.schedule.draft) {
+    making.schedule.backwards[tape_.next_backward_index()] = std::move(backward);
+    return;
+  }
+  note_owed(data_, making.schedule);
+  making.by_data |= data_.data_dependent;
+  making.schedule.backwards.push_back(std::move(backward));
+  for (const BackwardState::LeafUse& use : state_.leaves) {
+    if (!use.leaf->grad.defined()) making.given_gradients.push_back(use.leaf);
+  }
+}
+
+/// What comes after the last backward is not in the schedule.
+void BackwardEngine::meet_end() {
+  if (tape_.schedule()->draft) return;
+  if (ScheduleInMaking* making = tape_.making()) {
+    making->schedule.backwards[tape_.next_backward_index()].end = tape_.trail();
+    making->schedule.peak = tape_.memory().meter().snapshot();
+  } else {
+    check_trail(tape_, tape_.next_backward()->end, "backward");
+  }
+  tape_.end_scheduled_backward();
 }
 
 }  // namespace reprise

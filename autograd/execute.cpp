@@ -25,6 +25,7 @@ void run_forward(Memory& memory, NodeRecord& node, const std::vector<TensorView>
   if (node.forward_workspace > 0) {
     workspace = Storage::create(memory.allocator(), nullptr, node.forward_workspace, Category::workspace);
     context.workspace = workspace->raw();
+    context.workspace_bytes = node.forward_workspace;
   }
   ++node.runs;
   if (memory.is_dry()) return;

@@ -13,17 +13,9 @@ namespace {
 
 constexpr const char* kBackward = ": its backward";
 
-std::string plain(const char* declared) {
-  std::string name(declared);
-  if (!name.empty() && name.back() == '?') name.pop_back();
-  return name;
-}
-
-std::string operand_name(const Op& op, int inputs, int index) {
-  if (index >= inputs) return fmt::format("update {}", plain(op.updates[index - inputs]));
-  int last = op.input_count() - 1;
-  if (op.variadic && index >= last) return fmt::format("input {}[{}]", plain(op.inputs[last]), index - last);
-  return fmt::format("input {}", plain(op.inputs[index]));
+/// "input x", "update queue".
+std::string operand_title(const Op& op, int inputs, int index) {
+  return fmt::format("{} {}", index >= inputs ? "update" : "input", operand_name(op, inputs, index));
 }
 
 std::string storage_name(const Storage& storage) {
@@ -212,7 +204,7 @@ void Guard::forward(const NodeRecord& node, ForwardContext& context, std::span<c
     bool update = operand.index >= node.inputs;
     if (block.operand < 0 || update) {
       block.operand = operand.index;
-      block.name = operand_name(op, node.inputs, operand.index);
+      block.name = operand_title(op, node.inputs, operand.index);
       block.dtype = context.operand_views[operand.index].dtype;
     }
     frame.allow(operand.base, operand.region, true, update);
@@ -283,7 +275,7 @@ GuardFrame Guard::backward_frame(const NodeBackward& context) const {
     const Tensor& tensor = operand.kind == OperandKind::value ? tensor_of(operand.value) : operand.tensor;
     bool owed = operand.kind != OperandKind::value && operand.read != kNoRead;
     show(context.in_[i], tensor, owed ? context.tape_.memory().preserver().region(operand.read) : tensor.region(),
-         operand_name(op, node.inputs, i));
+         operand_title(op, node.inputs, i));
   }
   int made = static_cast<int>(op.outputs.size() + op.made.size());
   for (int r = 0; r < node.results; ++r) {
@@ -307,7 +299,7 @@ void Guard::allow_targets(const NodeBackward& context, GuardFrame& frame) const 
   for (int i = 0; i < node.inputs + node.updates; ++i) {
     const auto& target = context.targets_[i];
     if (!context.wants(i)) continue;  // none, or handed through
-    std::string name = "gradient of " + operand_name(*context.op, node.inputs, i);
+    std::string name = "gradient of " + operand_title(*context.op, node.inputs, i);
     TensorView view = target.tensor.view();
     if (target.direct) {
       frame.add(view.data, view.bytes(), name).dtype = view.dtype;

@@ -14,8 +14,9 @@ namespace reprise {
 /// Sees the gradient: contiguous, the value's shape and dtype. Valid during the call only.
 using GradientHook = std::function<void(const TensorView& gradient)>;
 
-/// The same numbers as `x`; `body` runs in each backward that passes through the result and must outlive them.
-/// In a replayed segment the result is kept, because host code must not stand in the middle of a replay.
+/// The same numbers as `x`, of its shape and dtype; `body` runs in each backward that passes through the result and
+/// must outlive them. In a replayed segment the result is kept, because host code must not stand in the middle of a
+/// replay.
 Value hook(Tape& tape, Arg x, const GradientHook& body);
 
 }  // namespace reprise

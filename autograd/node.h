@@ -149,4 +149,10 @@ struct TapeData {
   bool data_dependent = false;  // a dry trace had to guess a region that depends on data
 };
 
+/// The tensor that an operand is: a value's as it is now (perhaps without bytes), a leaf's or a state's as it was
+/// handed over; undefined for one that was left out.
+inline const Tensor& tensor_of(const TapeData& data, const OperandRecord& operand) {
+  return operand.kind == OperandKind::value ? data.values[operand.value].tensor : operand.tensor;
+}
+
 }  // namespace reprise

@@ -14,8 +14,7 @@ namespace {
 const TensorView kNoView;
 
 std::string name_at(const std::vector<const char*>& names, int index) {
-  std::string name = index >= 0 && index < static_cast<int>(names.size()) ? names[index] : "?";
-  return name.size() > 1 && name.back() == '?' ? name.substr(0, name.size() - 1) : name;
+  return index >= 0 && index < static_cast<int>(names.size()) ? plain_name(names[index]) : "?";
 }
 
 [[noreturn]] void fail_not_saved(const Op& op, const char* what, int index, const char* role, const std::string& name) {
@@ -54,8 +53,7 @@ NodeBackward::~NodeBackward() {
 }
 
 const Tensor& NodeBackward::operand_tensor(int index) const {
-  const OperandRecord& operand = data_.operands[node_.first_operand + index];
-  return operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+  return tensor_of(data_, data_.operands[node_.first_operand + index]);
 }
 
 void NodeBackward::prepare() {
@@ -69,6 +67,7 @@ void NodeBackward::prepare() {
   if (node_.backward_workspace > 0) {
     workspace_ = Storage::create(tape_.memory().allocator(), nullptr, node_.backward_workspace, Category::workspace);
     workspace = workspace_->raw();
+    workspace_bytes = node_.backward_workspace;
   }
   targets_.assign(node_.inputs + node_.updates, kNoTarget);
   pass_through();

@@ -47,6 +47,7 @@ std::uint32_t NodeBuilder::build() {
   node_.segment = tape_.options().record ? data_.open_segment : kNone;
   replayable_ = node_.segment != kNone && data_.segments[node_.segment].replayable();
   OpScope scope(tape_.memory().meter(), op_.name);
+  tape_.note_act();
   try {
     resolve_operands();
     infer();
@@ -210,7 +211,7 @@ bool NodeBuilder::take_over(int result) {
 void NodeBuilder::allocate() {
   if (op_.view) {
     const OperandRecord& operand = record(0);
-    const Tensor& base = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+    const Tensor& base = tensor_of(data_, operand);
     auto& plan = scratch_.results[0];
     plan.tensor = base.with_view(plan.shape, plan.strides, base.offset() + plan.offset);
     return;
@@ -277,7 +278,7 @@ void NodeBuilder::run() {
     } else if (operand.kind == OperandKind::absent) {
       operand_views[i] = kBlankView;
     } else {
-      const Tensor& tensor = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+      const Tensor& tensor = tensor_of(data_, operand);
       if (tensor.storage().obligations > 0) preserver_.before_host_access(tensor.storage());
       put_view(tensor, &operand_views[i]);
     }
@@ -327,9 +328,7 @@ void NodeBuilder::describe_for_guard(GuardedCall& call) {
     const OperandRecord& operand = record(i);
     if (operand.kind == OperandKind::absent) continue;
     bool update = i >= node_.inputs;
-    const Tensor& tensor = update                               ? scratch_.updates[i - node_.inputs].tensor
-                           : operand.kind == OperandKind::value ? data_.values[operand.value].tensor
-                                                                : operand.tensor;
+    const Tensor& tensor = update ? scratch_.updates[i - node_.inputs].tensor : tensor_of(data_, operand);
     bool whole = update ? scratch_.updates[i - node_.inputs].fresh
                         : operand.kind == OperandKind::value || tensor.storage().is_constant();
     if (operand.kind != OperandKind::value) call.guard->watch(tensor.storage_ref());

@@ -57,7 +57,7 @@ void NodeBuilder::resolve_operands() {
         fail(ErrorKind::user, "[{}] expected operand {}, got none", op_.name, i);
       continue;
     }
-    const Tensor& tensor = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+    const Tensor& tensor = tensor_of(data_, operand);
     shape.dtype = tensor.dtype();
     shape.shape = tensor.shape();
     shape.strides = tensor.strides();

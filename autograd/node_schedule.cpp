@@ -53,7 +53,8 @@ std::uint64_t NodeBuilder::signature() const {
 
 void NodeBuilder::meet_schedule() {
   if (tape_.memory().is_dry()) node_.signature = signature();
-  if (!tape_.on_schedule() || data_.backward.active) return;  // hooks may record what they like
+  if (!tape_.on_schedule() || data_.backward.active) return;    // hooks may record what they like,
+  if (tape_.memory().in_hook()) return tape_.leave_schedule();  // on other tapes than theirs too
   std::size_t index = data_.nodes.size();
   const Schedule& schedule = *tape_.schedule();
   if (index < schedule.choices.size()) choice_ = schedule.choices[index];

@@ -10,15 +10,9 @@ namespace reprise {
 
 namespace {
 
-bool same_name(const char* declared, const std::string& name) {
-  std::string plain(declared);
-  if (!plain.empty() && plain.back() == '?') plain.pop_back();
-  return plain == name;
-}
-
 int find_name(const std::vector<const char*>& names, const std::string& name) {
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (same_name(names[i], name)) return static_cast<int>(i);
+    if (plain_name(names[i]) == name) return static_cast<int>(i);
   }
   return -1;
 }
@@ -72,6 +66,19 @@ Registry& registry() {
 }
 
 }  // namespace
+
+std::string plain_name(const char* declared) {
+  std::string name(declared);
+  if (name.ends_with('?')) name.pop_back();
+  return name;
+}
+
+std::string operand_name(const Op& op, int inputs, int index) {
+  if (index >= inputs) return plain_name(op.updates[index - inputs]);
+  int last = op.input_count() - 1;
+  if (op.variadic && index >= last) return fmt::format("{}[{}]", plain_name(op.inputs[last]), index - last);
+  return plain_name(op.inputs[index]);
+}
 
 int operand_index(const Op& op, const std::string& name) {
   int at = find_name(op.inputs, name);

@@ -149,10 +149,11 @@ class ForwardContext {
   const TensorView* operand_views = nullptr;
   const TensorView* result_views = nullptr;
   DrawRange draw;
-  std::byte* workspace = nullptr;  // 64-byte aligned, as many bytes as infer asked for
-  bool replay = false;             // true in a recomputation
-  Mask given = 0;                  // results that hold their values already: to be read, not written
-  std::uint32_t run = 1;           // how often this node has physically run, this time included
+  std::byte* workspace = nullptr;    // 64-byte aligned
+  std::int64_t workspace_bytes = 0;  // as many as infer asked for
+  bool replay = false;               // true in a recomputation
+  Mask given = 0;                    // results that hold their values already: to be read, not written
+  std::uint32_t run = 1;             // how often this node has physically run, this time included
 
   const TensorView& in(int index) const { return operand_views[index]; }
   bool has(int index) const { return index < inputs && operand_views[index].data != nullptr; }
@@ -172,6 +173,7 @@ class BackwardContext {
   int updates = 0;
   DrawRange draw;
   std::byte* workspace = nullptr;
+  std::int64_t workspace_bytes = 0;
 
   /// Saved operand or result as the forward saw it. Errors (internal) when .saves does not name it.
   virtual const TensorView& in(int index) const = 0;
@@ -201,6 +203,11 @@ class BackwardContext {
 /// Position of a named operand or result in an op's numbering. Errors (internal) when the op has none of that name.
 int operand_index(const Op& op, const std::string& name);
 int result_index(const Op& op, const std::string& name);
+
+/// A declared name as texts show it: without the mark of an operand that may be left out.
+std::string plain_name(const char* declared);
+/// The name of operand `index` of a node with `inputs` inputs; "parts[2]" where the last input repeats.
+std::string operand_name(const Op& op, int inputs, int index);
 
 /// What a contract means once its names are resolved to positions; computed once per op.
 struct OpInfo {

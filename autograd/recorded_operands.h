@@ -14,8 +14,7 @@ class RecordedOperands : public RegionContext {
   const Attrs& attrs() const override { return node_.attrs; }
   int input_count() const override { return node_.inputs; }
   const Tensor& operand(int index) const override {
-    const OperandRecord& record = data_.operands[node_.first_operand + index];
-    return record.kind == OperandKind::value ? data_.values[record.value].tensor : record.tensor;
+    return tensor_of(data_, data_.operands[node_.first_operand + index]);
   }
 
  private:

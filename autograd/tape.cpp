@@ -147,6 +147,7 @@ void Tape::release_handle(Handle* handle) noexcept {
   ValueId value = handle->value;
   handle->next = scratch_->free_handles;
   scratch_->free_handles = handle;
+  note_act();
   release_if_unneeded(data_, memory_.preserver(), value);
 }
 
@@ -239,18 +240,35 @@ void Tape::abort_segment() noexcept {
 void Tape::follow(const Schedule* schedule) {
   if (schedule && !data_.nodes.empty())
     fail(ErrorKind::user, "[follow] expected an empty tape, got {} nodes", data_.nodes.size());
-  schedule_ = schedule;
   if (Arena* arena = memory_.arena()) arena->follow(schedule ? &schedule->placement : nullptr);
-  on_schedule_ = true;
-  memory_.meter().restart_trail();
-  trail_start_ = memory_.meter().snapshot().events;
+  schedule_ = schedule;
+  making_ = nullptr;
+  next_backward_ = 0;
+  on_schedule_ = !schedule || schedule->draft || !schedule->backwards.empty();
+  trail_start_ = memory_.meter().trail();
   host_saves_start_ = memory_.preserver().host_saves();
+  others_start_ = memory_.acts() - acts_;
+  departures_start_ = memory_.departures();
+}
+
+void Tape::follow_making(ScheduleInMaking& making) {
+  follow(&making.schedule);
+  making_ = &making;
+}
+
+const ScheduledBackward* Tape::next_backward() const {
+  return next_backward_ < schedule_->backwards.size() ? &schedule_->backwards[next_backward_] : nullptr;
+}
+
+void Tape::end_scheduled_backward() {
+  if (++next_backward_ == schedule_->backwards.size()) on_schedule_ = false;
 }
 
 // ---- the end of a step
 
 void Tape::clear() {
   abandon_backward();
+  if (!data_.nodes.empty()) note_act();
   Preserver& preserver = memory_.preserver();
   for (NodeRecord& node : data_.nodes) {
     drop_formula(data_, preserver, node);
@@ -271,8 +289,9 @@ void Tape::clear() {
   data_.open_segment = kNone;
   for (auto& recent : scratch_->constants) recent.tensor = Tensor();
   data_.constants.clear();
-  if (schedule_ && memory_.arena()) memory_.arena()->follow(nullptr);
+  if (schedule_ && memory_.arena()) memory_.arena()->forget(&schedule_->placement);
   schedule_ = nullptr;
+  making_ = nullptr;
   if (data_.data_dependent) preserver.set_bounding(false);
   data_.data_dependent = false;
   if (guard_) guard_->clear();

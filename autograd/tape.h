@@ -122,14 +122,36 @@ class Tape {
   /// tape must be empty. Errors of the nodes that follow (replay): the step departs from its schedule.
   void follow(const Schedule* schedule);
   const Schedule* schedule() const { return schedule_; }
+  /// The same while the schedule is being made, on memory without bytes: backwards note what they find.
+  void follow_making(ScheduleInMaking& making);
+  ScheduleInMaking* making() const { return making_; }
+  /// Of a draft: `of` will be differentiated now, which is noted and not done.
+  void foresee_backward(const Value& of);
   /// From here to the next follow(), nothing is held against the schedule: what it tells of is over, or something has
   /// moved memory that no trace can know of. Nodes recorded now owe what they read, as without a schedule.
-  void leave_schedule() { on_schedule_ = false; }
+  void leave_schedule() {
+    if (on_schedule()) memory_.note_departure();
+    on_schedule_ = false;
+  }
   bool on_schedule() const { return schedule_ && on_schedule_; }
   /// Writes of host code since follow() that have had owed bytes saved.
   std::uint64_t host_saves() const { return memory_.preserver().host_saves() - host_saves_start_; }
   /// Memory events since follow().
-  Trail trail() const { return {memory_.meter().snapshot().events - trail_start_, memory_.meter().trail_hash()}; }
+  Trail trail() const { return memory_.meter().trail_since(trail_start_); }
+  /// What other tapes of this memory have done since follow(): nodes recorded and differentiated, handles let go of.
+  std::uint64_t others_acts() const { return memory_.acts() - acts_ - others_start_; }
+  /// Whether another tape of this memory has left its schedule since follow(): what it holds from there on this one's
+  /// schedule does not know of.
+  bool others_departed() const { return memory_.departures() != departures_start_; }
+  void note_act() {
+    ++acts_;
+    memory_.note_act();
+  }
+  /// The backward that the schedule tells of next; null where there is none.
+  const ScheduledBackward* next_backward() const;
+  std::size_t next_backward_index() const { return next_backward_; }
+  /// It has ended as told; after the last one the schedule is over.
+  void end_scheduled_backward();
 
   // ---- guard mode (nothing happens where TapeOptions::guard is off)
   /// Ops that do not name `storage` may neither read nor write it, until clear(); states and leaves that ops are given
@@ -167,9 +189,13 @@ class Tape {
   bool (*stop_)() = nullptr;
   const Schedule* schedule_ = nullptr;
   bool on_schedule_ = true;
-  std::uint64_t trail_start_ = 0, host_saves_start_ = 0;
+  std::uint64_t host_saves_start_ = 0, others_start_ = 0;
   int no_grad_depth_ = 0;
   std::function<void(std::uint32_t)> node_hook_;
+  ScheduleInMaking* making_ = nullptr;
+  std::size_t next_backward_ = 0;  // of the schedule
+  Trail trail_start_;
+  std::uint64_t acts_ = 0, departures_start_ = 0;
 };
 
 }  // namespace reprise

@@ -42,6 +42,7 @@ struct BFloat16 {
   }
 };
 
+/// DTypeOf<T>::value is the dtype whose elements are T.
 template <class T>
 struct DTypeOf;
 template <>

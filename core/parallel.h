@@ -5,6 +5,7 @@
 // Bodies must not throw. Built on OpenMP, or on this project's own pool where OpenMP is off (thread sanitizer).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -37,10 +38,19 @@ void parallel_blocks(std::int64_t n, std::int64_t grain, Body&& body) {
       [](void* context, std::int64_t begin, std::int64_t end) { (*static_cast<B*>(context))(begin, end); });
 }
 
+/// Elements of light work, an operation or two each, in one block: some microseconds, several times what it takes to
+/// hand a block to a thread.
+constexpr std::int64_t kElementGrain = 16384;
+
+/// The grain of a loop over rows of `width` such elements: as many rows as come to that, at least 1.
+constexpr std::int64_t row_grain(std::int64_t width) {
+  return std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, width));
+}
+
 /// The device seam's loop: functor(i) for each i in [0, n). The same functor body compiles for CUDA
 /// (core/parallel.cuh).
 template <class Functor>
-void parallel_for(Device, std::int64_t n, const Functor& functor, std::int64_t grain = 16384) {
+void parallel_for(Device, std::int64_t n, const Functor& functor, std::int64_t grain = kElementGrain) {
   parallel_blocks(n, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) functor(i);
   });

@@ -4,12 +4,17 @@
 // mask is ever kept. Callers: streams (core/stream.h), draw ops, augmentation, initialisers. Compiles for CUDA too.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "core/device_seam.h"
 
 namespace reprise {
+
+namespace philox {
+/// Multipliers and key increments of the paper (its M and W): also for kernels that run many counters at once.
+constexpr std::uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u, kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
+constexpr int kRounds = 10;
+}  // namespace philox
 
 struct PhiloxWords {
   std::uint32_t w[4];
@@ -17,13 +22,13 @@ struct PhiloxWords {
 
 /// The ten rounds on one counter block and key.
 REPRISE_HOST_DEVICE inline PhiloxWords philox4x32(PhiloxWords c, std::uint32_t k0, std::uint32_t k1) {
-  for (int round = 0; round < 10; ++round) {
-    std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c.w[0];
-    std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c.w[2];
+  for (int round = 0; round < philox::kRounds; ++round) {
+    std::uint64_t p0 = std::uint64_t{philox::kM0} * c.w[0];
+    std::uint64_t p1 = std::uint64_t{philox::kM1} * c.w[2];
     c = PhiloxWords{{static_cast<std::uint32_t>(p1 >> 32) ^ c.w[1] ^ k0, static_cast<std::uint32_t>(p1),
                      static_cast<std::uint32_t>(p0 >> 32) ^ c.w[3] ^ k1, static_cast<std::uint32_t>(p0)}};
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
+    k0 += philox::kW0;
+    k1 += philox::kW1;
   }
   return c;
 }

@@ -14,6 +14,7 @@
 
 namespace reprise {
 
+/// Counts the writes to a storage since it was made: a version of its bytes.
 using Clock = std::uint64_t;
 
 class Storage : public RefCounted {

@@ -22,6 +22,8 @@ std::string counted(std::int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+std::string_view shown_part(std::string_view text) { return text.substr(0, 60); }
+
 std::string format_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {

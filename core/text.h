@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reprise {
@@ -14,6 +15,9 @@ std::string short_bytes(std::int64_t bytes);
 
 /// "1 node", "3 nodes": `what` with an s where there is not exactly one.
 std::string counted(std::int64_t count, const char* what);
+
+/// The first bytes of `text`, 60 at most: as much of it as an error shows where anybody may have written it.
+std::string_view shown_part(std::string_view text);
 
 /// Lines of cells in columns as wide as their longest cell, two blanks between them and none at the end of a line.
 /// `right` says which columns stand to the right; those beyond it stand to the left. Rows may be of different lengths.

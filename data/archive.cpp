@@ -98,7 +98,7 @@ ByteStream::ByteStream(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::file_size(path, error) == 0 && !error) {
     state->ended = true;  // libarchive knows no format for nothing
-    state_ = state.release();
+    state_ = std::move(state);
     return;
   }
   if (archive_read_open_filename(a, path.c_str(), kBlockBytes) != ARCHIVE_OK) {
@@ -113,10 +113,10 @@ ByteStream::ByteStream(const std::filesystem::path& path) {
     fail(ErrorKind::user, "[archive] expected {} to be compressed as its name ends ({}), got other bytes",
          path.string(), suffix);
   }
-  state_ = state.release();
+  state_ = std::move(state);
 }
 
-ByteStream::~ByteStream() { delete state_; }
+ByteStream::~ByteStream() = default;
 
 std::span<const std::uint8_t> ByteStream::next() {
   State& s = *state_;

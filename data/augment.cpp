@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/philox.h"
+#include "data/clamp.h"
 
 namespace reprise {
 namespace {
@@ -13,11 +14,10 @@ constexpr std::uint64_t kAugmentStream = std::uint64_t{0x415547} << 40;  // "AUG
 constexpr float kLuma[3] = {0.299f, 0.587f, 0.114f};
 constexpr float kTwoPi = 6.28318530717958648f;
 
-// Comparisons instead of fmin and fmax, whose rules for NaN keep the compiler from its minimum and maximum
-// instructions.
-inline float smaller(float a, float b) { return a < b ? a : b; }
-inline float larger(float a, float b) { return a > b ? a : b; }
-inline float clamp01(float v) { return smaller(larger(v, 0.0f), 1.0f); }
+using internal::larger;
+using internal::smaller;
+
+inline float clamp01(float v) { return internal::clamp_to(v, 0.0f, 1.0f); }
 
 /// All draws of one view; each has its fixed word, used or not, so that an option changes no other draw.
 struct ViewDraws {

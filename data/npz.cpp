@@ -3,6 +3,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <cerrno>
+#include <exception>
 #include <memory>
 #include <set>
 

@@ -25,8 +25,9 @@ struct NpzEntry {
 /// The header of a .npy file for such an array. bf16, which NumPy does not have, is written as f32.
 std::string npy_header(DType dtype, const Shape& shape);
 
-/// `compress`: deflate the members; else they are stored. Errors (user): a name twice, empty, or with a slash, a
-/// backslash or a control character in it; (io): the disk is full, read-only or failed.
+/// Returns the bytes of the archive written. `compress`: deflate the members; else they are stored. Errors (user): a
+/// name twice, empty, or with a slash, a backslash or a control character in it; (io): the disk is full, read-only or
+/// failed.
 std::int64_t write_npz(const std::filesystem::path& path, const std::vector<NpzEntry>& entries, bool compress);
 
 }  // namespace reprise

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "data/clamp.h"
 #include "data/images.h"
 
 namespace reprise::internal {
@@ -23,11 +24,6 @@ inline float wave(float t) {
   return v * (1.5f - 0.5f * v * v);
 }
 
-// Comparisons instead of fmin and fmax, whose rules for NaN keep the compiler from its minimum and maximum
-// instructions.
-inline float smaller(float a, float b) { return a < b ? a : b; }
-inline float larger(float a, float b) { return a > b ? a : b; }
-inline float clamp_to(float v, float lo, float hi) { return smaller(larger(v, lo), hi); }
 inline float clamp_unit(float v) { return clamp_to(v, -1.0f, 1.0f); }
 
 /// Angle of (x, y) in turns, within 2e-3; a minimax-like quadratic of min/max, unfolded over the octants.

@@ -40,6 +40,10 @@ class Arena final : public Allocator {
   /// are live now, as long as requests are of the sizes foreseen and their places are free; then, and after the last,
   /// as without a plan. Null: no plan. The plan must live until then or until the next call.
   void follow(const PlacementPlan* plan);
+  /// `plan` may go: as without one, where it is the plan that is followed.
+  void forget(const PlacementPlan* plan) {
+    if (plan_ == plan) plan_ = nullptr;
+  }
 
   /// Guard mode: new and freed blocks are filled with 0xff, which reads as NaN and as an index out of range.
   void poison_freed(bool on) { fill_ = on; }

@@ -7,6 +7,7 @@
 namespace reprise {
 
 namespace {
+/// A larger block could overflow the sums when it is rounded up and added to what is live.
 constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 4;
 }  // namespace
 

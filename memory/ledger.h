@@ -47,7 +47,7 @@ struct Preserver::State {
   struct Read {
     Storage* storage = nullptr;
     Region region;  // all bytes that the read saw
-    Region live;    // those not overwritten since, while it is fresh
+    Region broken;  // of these, what was overwritten since, while it is fresh
     Clock clock = 0;
     Writer writer;  // the last before the read
     StateOption option = StateOption::whole;
@@ -63,6 +63,7 @@ struct Preserver::State {
     Ledger(OwedIndex::Scratch& scratch, Preserver& owner) : owner(&owner), index(scratch) {}
     Preserver* owner;
     std::vector<ReadId> fresh;  // pending, not yet in the index
+    std::int64_t looked = 0;    // runs that writes looked through in reads that are not in the index
     OwedIndex index;            // the other pending reads that are bound to no copy
     std::vector<std::unique_ptr<Block>> blocks;
     std::vector<Block*> open;
@@ -75,8 +76,14 @@ struct Preserver::State {
   Ledger& ledger_of(Storage& storage);
   void give_back(Storage& storage) noexcept;
   void index_fresh(Ledger& ledger);
-  void find_in_single(Read& read, ReadId id, const Region& region, PreserveBy by);
+  // preserver_few.cpp
+  bool has_few(const Ledger& ledger) const;
+  void find_in_few(Ledger& ledger, const Region& region, PreserveBy by);
+  void part_broken();
+  void take_from_few(Ledger& ledger);
+  // preserver.cpp again
   void unlist(Ledger& ledger, Read& read) noexcept;
+  StorageRef copy_bytes(Storage& storage);
   std::shared_ptr<Copy> make_copy(Storage& storage, const Writer& writer);
   Blocks make_blocks(Storage& storage, const Writer& writer);
   void bind(Ledger& ledger, Blocks blocks);
@@ -96,16 +103,16 @@ struct Preserver::State {
   Allocator* allocator;
   bool guard = false;
   bool unchecked = false;
-  bool bounding = false;
+  int bounding = 0;  // how many tapes ask for it
   std::vector<Read> reads;
   std::vector<ReadId> free;
   std::vector<Storage*> open_storages;
   std::vector<std::unique_ptr<Ledger>> spare;  // for storages to come
   OwedIndex::Scratch scratch;
   std::uint64_t servings = 0;
-  OwedIndex::Found found;      // by the write under way
-  Region broken;               // by it, of a single pending read
-  std::vector<Block*> wanted;  // by the reads being served
+  OwedIndex::Found found;                         // by the write under way
+  std::vector<std::pair<ReadId, Region>> broken;  // by it, of reads that are in no index
+  std::vector<Block*> wanted;                     // by the reads being served
   Totals ever;
   std::uint64_t host_saves = 0;
 };

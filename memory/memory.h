@@ -53,6 +53,26 @@ class Memory {
   Arena* arena() { return arena_ ? &*arena_ : nullptr; }
   bool is_dry() const { return dry_.has_value(); }
 
+  /// A tape of this memory does something that may move memory; how often any did. So a tape knows whether others have.
+  void note_act() { ++acts_; }
+  std::uint64_t acts() const { return acts_; }
+
+  /// A tape of this memory goes on without the schedule that it followed; how often one did.
+  void note_departure() { ++departures_; }
+  std::uint64_t departures() const { return departures_; }
+  /// While one is in scope, a hook of a backward is at work: what it does with any tape no trace knows of.
+  class InHook {
+   public:
+    explicit InHook(Memory& memory) : memory_(memory) { ++memory_.hooks_; }
+    ~InHook() { --memory_.hooks_; }
+    InHook(const InHook&) = delete;
+    InHook& operator=(const InHook&) = delete;
+
+   private:
+    Memory& memory_;
+  };
+  bool in_hook() const { return hooks_ > 0; }
+
   Preserver& preserver() { return *preserver_; }
   /// Who is told before bytes change: given to every storage of the run that may be owed.
   WriteObserver* observer() { return &*preserver_; }
@@ -64,6 +84,8 @@ class Memory {
   std::optional<FaultAllocator> fault_;
   std::optional<BackedAllocator> backed_;  // of a dry run
   std::optional<Preserver> preserver_;     // gives its copies back before the arena goes
+  std::uint64_t acts_ = 0, departures_ = 0;
+  int hooks_ = 0;
 };
 
 }  // namespace reprise

@@ -14,6 +14,16 @@ void Meter::reset_peak() {
   snapshot_.total_peak = snapshot_.total_live;
 }
 
+Trail Meter::trail_since(const Trail& start) const {
+  Trail since{snapshot_.events - start.events, 0};
+  std::uint64_t power = 1, factor = kTrailBase;
+  for (std::uint64_t left = since.events; left > 0; left >>= 1, factor *= factor) {
+    if (left & 1) power *= factor;
+  }
+  since.hash = trail_ - start.hash * power;
+  return since;
+}
+
 void Meter::record(Category category, std::int64_t delta) noexcept {
   try {
     timeline_.push_back({snapshot_.events - 1, op_, category, delta, snapshot_.total_live});

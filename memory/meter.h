@@ -27,6 +27,13 @@ struct MeterSnapshot {
   std::uint64_t events = 0;
 };
 
+/// A count of changes and a hash of their sequence, each its category and size: equal steps leave equal trails.
+struct Trail {
+  std::uint64_t events = 0;
+  std::uint64_t hash = 0;
+  friend bool operator==(const Trail&, const Trail&) = default;
+};
+
 /// One change of the live bytes. `sequence` counts all changes since the meter was made, recorded or not.
 struct MeterEvent {
   std::uint64_t sequence = 0;
@@ -82,9 +89,11 @@ class Meter {
   /// Peaks start again from what is live now.
   void reset_peak();
 
-  /// A hash of the sequence of changes since the meter was made or the hash restarted: equal steps leave equal hashes.
-  std::uint64_t trail_hash() const { return trail_; }
-  void restart_trail() { trail_ = 0; }
+  /// All changes since the meter was made.
+  Trail trail() const { return {snapshot_.events, trail_}; }
+  /// The changes since the meter stood at `start`, whatever was before. So steps that overlap, such as those of several
+  /// tapes, can each tell their own part.
+  Trail trail_since(const Trail& start) const;
 
   /// The timeline is off at first. Turning it on keeps earlier events; clear_timeline() drops them.
   void record_timeline(bool on) { recording_ = on; }
@@ -105,10 +114,13 @@ class Meter {
                                  std::span<const LiveBlock> largest) const;
 
  private:
+  /// The hash is a polynomial in this number (modulo 2^64), so that what came first can be taken out of it again.
+  static constexpr std::uint64_t kTrailBase = 0x9E3779B97F4A7C15u;
+
   void mix(Category category, std::int64_t delta) noexcept {
-    trail_ = (trail_ ^ (static_cast<std::uint64_t>(delta) * kCategoryCount + static_cast<std::uint64_t>(category))) *
-             0x9E3779B97F4A7C15u;
-    trail_ ^= trail_ >> 29;
+    std::uint64_t word = static_cast<std::uint64_t>(delta) * kCategoryCount + static_cast<std::uint64_t>(category) + 1;
+    word = (word ^ word >> 29) * 0xBF58476D1CE4E5B9u;
+    trail_ = trail_ * kTrailBase + (word ^ word >> 32);
   }
   void record(Category category, std::int64_t delta) noexcept;
 

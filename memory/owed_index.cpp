@@ -197,16 +197,30 @@ void OwedIndex::Found::be_empty() {
   count_ = 0;
 }
 
-void OwedIndex::Found::be_whole(Reader reader) {
-  be_empty();
-  whole_.push_back(reader);
-}
-
-void OwedIndex::Found::be_claim(Reader reader, std::span<const Run> runs) {
-  be_empty();
+void OwedIndex::Found::add_claim(Reader reader, std::span<const Run> runs) {
   Claim& claim = next_claim();
   claim.readers.assign(1, reader);
   claim.runs = runs;
+}
+
+std::uint32_t OwedIndex::Found::add_claim(std::span<const Reader> readers) {
+  Claim& claim = next_claim();
+  claim.readers.assign(readers.begin(), readers.end());
+  claim.own.clear();
+  return static_cast<std::uint32_t>(count_ - 1);
+}
+
+/// Runs that touch are one.
+void OwedIndex::Found::add_run(std::uint32_t claim, const Run& run) {
+  std::vector<Run>& own = claims_[claim].own;
+  if (!own.empty() && own.back().hi == run.lo)
+    own.back().hi = run.hi;
+  else
+    own.push_back(run);
+}
+
+void OwedIndex::Found::finish() {
+  for (std::size_t n = 0; n < count_; ++n) claims_[n].runs = claims_[n].own;
 }
 
 /// The claim of `found` for the bytes of `set`; notes the reads of it that want a whole copy.
@@ -226,9 +240,8 @@ std::uint32_t OwedIndex::classify(SetId set, PreserveBy by, Found& found) {
   if (scratch_->readers.empty()) return kNoClaim;
   auto [at, fresh] = scratch_->claim_of.emplace(scratch_->readers, static_cast<std::uint32_t>(found.count_));
   if (!fresh) return at->second;
-  Claim& claim = found.next_claim();
-  claim.readers.assign(scratch_->readers.rbegin(), scratch_->readers.rend());
-  claim.own.clear();
+  std::reverse(scratch_->readers.begin(), scratch_->readers.end());
+  found.add_claim(scratch_->readers);
   return at->second;
 }
 
@@ -250,13 +263,7 @@ void OwedIndex::find(const Region& region, PreserveBy by, Found& found) {
           set.mark = classify(pieces[k].set, by, found);
           set.stamp = stamp_;
         }
-        if (set.mark != kNoClaim) {
-          std::vector<Run>& out = found.claims_[set.mark].own;
-          if (!out.empty() && out.back().hi == both.lo)
-            out.back().hi = both.hi;
-          else
-            out.push_back(both);
-        }
+        if (set.mark != kNoClaim) found.add_run(set.mark, both);
       }
       if (pieces[k].hi <= runs[i].hi)
         k = seek_above(pieces, k + 1, runs[i].lo);
@@ -265,7 +272,7 @@ void OwedIndex::find(const Region& region, PreserveBy by, Found& found) {
     }
     ++c;
   } while (next_touched(c, runs, i));
-  for (std::size_t n = 0; n < found.count_; ++n) found.claims_[n].runs = found.claims_[n].own;
+  found.finish();
 }
 
 // ---- a write has been made good

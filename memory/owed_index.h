@@ -49,10 +49,15 @@ class OwedIndex {
     /// The bytes of all others, by the set of reads that owe them, in the order of their first bytes.
     std::span<const Claim> claims() const { return {claims_.data(), count_}; }
 
-    /// For a storage with a single pending read, which needs no index. `runs` must outlive the answer.
+    /// For a storage with few pending reads, which need no index. `runs` must outlive the answer.
     void be_empty();
-    void be_whole(Reader reader);
-    void be_claim(Reader reader, std::span<const Run> runs);
+    void add_whole(Reader reader) { whole_.push_back(reader); }
+    void add_claim(Reader reader, std::span<const Run> runs);
+    /// A claim without bytes; its place. add_run() gives it some, in ascending order; finish() ends that for all
+    /// claims.
+    std::uint32_t add_claim(std::span<const Reader> readers);
+    void add_run(std::uint32_t claim, const Run& run);
+    void finish();
 
    private:
     friend class OwedIndex;

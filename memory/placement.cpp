@@ -305,6 +305,7 @@ void Placement::shrink_to(std::int64_t extent) noexcept {
 
 // The table from offsets to used blocks.
 
+/// Fibonacci hashing: the high bits of the product with 2^64 over the golden ratio part what neighbours have in common.
 std::size_t Placement::home_of(std::int64_t offset) const {
   return static_cast<std::size_t>((static_cast<std::uint64_t>(offset / kGranule) * 0x9E3779B97F4A7C15u) >>
                                   table_shift_);

@@ -71,6 +71,7 @@ class Placement {
     BlockInfo info;
   };
 
+  /// Two rounds of multiply and shift: records made one after the other get unlike priorities.
   static std::uint32_t priority(Index n) {
     std::uint32_t h = (n ^ (n >> 16)) * 0x9E3779B1u;
     return (h ^ (h >> 15)) * 0x85EBCA77u;

@@ -9,6 +9,8 @@
 namespace reprise {
 
 namespace {
+/// Ledgers kept for the storages that are owed next, with the memory their indices have grown to; more than a step has
+/// owed at one time would only be held for nothing.
 constexpr std::size_t kSpareLedgers = 256;
 }  // namespace
 
@@ -27,7 +29,7 @@ void Preserver::set_unchecked(bool on) { state_->unchecked = on; }
 
 bool Preserver::unchecked() const { return state_->unchecked; }
 
-void Preserver::set_bounding(bool on) { state_->bounding = on; }
+void Preserver::set_bounding(bool on) { state_->bounding += on ? 1 : -1; }
 
 Clock Preserver::version(ReadId read) const { return state_->reads[read].clock; }
 const Region& Preserver::region(ReadId read) const { return state_->reads[read].region; }
@@ -65,6 +67,7 @@ void Preserver::State::give_back(Storage& storage) noexcept {
   if (ledger->listed) std::erase(open_storages, &storage);
   if (spare.size() == kSpareLedgers) return;
   ledger->listed = false;
+  ledger->looked = 0;
   ledger->index.clear();
   spare.push_back(std::move(ledger));
 }
@@ -73,8 +76,9 @@ void Preserver::State::index_fresh(Ledger& ledger) {
   for (; !ledger.fresh.empty(); ledger.fresh.pop_back()) {
     ReadId id = ledger.fresh.back();
     Read& read = reads[id];
-    read.at = ledger.index.add(read.live, id, read.option == StateOption::whole);
-    read.live = Region();
+    const Region live = subtract(read.region, read.broken);
+    read.at = ledger.index.add(live, id, read.option == StateOption::whole);
+    read.broken = Region();
     read.place = Place::index;
     if (!read.pieces.empty()) ledger.index.settle(read.at);
   }
@@ -117,7 +121,6 @@ ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option
   State::Read& read = s.reads[id];
   read.storage = &storage;
   read.region = region;
-  read.live = region;
   read.clock = storage.clock();
   read.writer = storage.last_writer();
   read.option = option;
@@ -142,7 +145,7 @@ void Preserver::drop(ReadId id) noexcept {
   read.pieces.clear();
   read.copy.reset();
   read.region = Region();
-  read.live = Region();
+  read.broken = Region();
   read.used = false;
   s.free.push_back(id);
   if (--storage.obligations == 0) s.give_back(storage);
@@ -159,15 +162,6 @@ void Preserver::State::release(Ledger& ledger, Block* block) noexcept {
 
 // ---- a write
 
-/// What a write breaks where one read is pending: the usual case, and cheaper than to index its rows.
-void Preserver::State::find_in_single(Read& read, ReadId id, const Region& region, PreserveBy by) {
-  bool whole = by == PreserveBy::as_asked ? read.option == StateOption::whole : by == PreserveBy::whole;
-  if (!read.live.overlaps(region)) return found.be_empty();
-  if (whole && read.pieces.empty()) return found.be_whole(id);
-  broken = region.contains(read.live) ? read.live : intersect(read.live, region);
-  found.be_claim(id, broken.runs());
-}
-
 void Preserver::before_write(Storage& storage, const Region& region, const Writer& writer) {
   State& s = *state_;
   if (Preserver* owner = storage.ledger ? s.of(storage).owner : this; owner != this)
@@ -175,11 +169,9 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   if (s.unchecked) return;
   State::Ledger& ledger = s.ledger_of(storage);
   s.close(ledger);
-  State::Read* single = nullptr;
-  if (ledger.index.empty() && ledger.fresh.size() == 1) {
-    ReadId id = ledger.fresh.front();
-    single = &s.reads[id];
-    s.find_in_single(*single, id, region, writer.preserve);
+  bool few = s.has_few(ledger);
+  if (few) {
+    s.find_in_few(ledger, region, writer.preserve);
   } else {
     s.index_fresh(ledger);
     ledger.index.find(region, writer.preserve, s.found);
@@ -191,7 +183,7 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   std::shared_ptr<State::Copy> copy = whole.empty() ? nullptr : s.make_copy(storage, writer);
   RecycledVector<std::shared_ptr<State::Copy>> others;
   // The real reads may be broken by different writes, each with a copy of its own.
-  for (std::size_t i = 1; s.bounding && i < whole.size(); ++i) others.push_back(s.make_copy(storage, writer));
+  for (std::size_t i = 1; s.bounding > 0 && i < whole.size(); ++i) others.push_back(s.make_copy(storage, writer));
   State::Blocks blocks = s.make_blocks(storage, writer);
   s.bind(ledger, std::move(blocks));
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -200,12 +192,10 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
     s.unlist(ledger, read);
   }
   if (writer.step == 0) ++s.host_saves;
-  if (!single) {
+  if (few)
+    s.take_from_few(ledger);
+  else
     ledger.index.take(region);
-  } else if (!copy) {
-    single->live = subtract(single->live, s.broken);
-    if (single->live.empty()) s.unlist(ledger, *single);
-  }
 }
 
 namespace {
@@ -220,11 +210,17 @@ std::int64_t bound_of(std::int64_t data_bytes, std::size_t readers) {
 
 }  // namespace
 
+/// All bytes of the storage as they are now; no bytes on a dry run.
+StorageRef Preserver::State::copy_bytes(Storage& storage) {
+  StorageRef copy = Storage::create(*allocator, nullptr, storage.bytes(), Category::preserved);
+  if (storage.raw()) copy_span(storage.raw(), copy->raw(), storage.bytes());
+  return copy;
+}
+
 std::shared_ptr<Preserver::State::Copy> Preserver::State::make_copy(Storage& storage, const Writer& writer) {
   auto copy = std::allocate_shared<Copy>(Recycled<Copy>());
   copy->killer = writer;
-  copy->bytes = Storage::create(*allocator, nullptr, storage.bytes(), Category::preserved);
-  if (storage.raw()) copy_span(storage.raw(), copy->bytes->raw(), storage.bytes());
+  copy->bytes = copy_bytes(storage);
   return copy;
 }
 
@@ -241,21 +237,20 @@ Preserver::State::Blocks Preserver::State::make_blocks(Storage& storage, const W
     add();
     RowList& rows = blocks.back()->rows;
     rows = list_rows(claim.runs);
-    packed += round_up_64(bounding ? bound_of(rows.data_bytes, claim.readers.size()) : rows.block_bytes());
+    packed += round_up_64(bounding > 0 ? bound_of(rows.data_bytes, claim.readers.size()) : rows.block_bytes());
   }
   if (blocks.empty()) return blocks;
   if (packed >= round_up_64(storage.bytes())) {
     blocks.clear();
     add();
     blocks.back()->plain = true;
-    blocks.back()->bytes = Storage::create(*allocator, nullptr, storage.bytes(), Category::preserved);
-    if (storage.raw()) copy_span(storage.raw(), blocks.back()->bytes->raw(), storage.bytes());
+    blocks.back()->bytes = copy_bytes(storage);
     return blocks;
   }
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     Block& block = *blocks[i];
     std::int64_t bytes = block.rows.block_bytes();
-    if (bounding) bytes = bound_of(block.rows.data_bytes, found.claims()[i].readers.size());
+    if (bounding > 0) bytes = bound_of(block.rows.data_bytes, found.claims()[i].readers.size());
     block.bytes = Storage::create(*allocator, nullptr, bytes, Category::preserved);
     if (storage.raw()) pack_rows(block.rows, found.claims()[i].runs, storage.raw(), block.bytes->raw());
   }

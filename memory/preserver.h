@@ -22,8 +22,9 @@ namespace reprise {
 // in the block of the write that killed it; so the blocks of one read are disjoint and hold exactly its bytes, and
 // there is no chain. Serving a read exchanges its blocks with the live bytes (time_machine.cpp); a copy costs nothing.
 // Who owes which live bytes is looked up in an index per storage (owed_index.h), which reads enter at the first write
-// that finds them pending: most are dropped before that. The first write that breaks a read settles how it is kept, if
-// the write says so; a read that has blocks stays with blocks.
+// that finds many of them pending: most are dropped before that, and few are asked one by one (preserver_few.cpp) until
+// that has cost what an index would. The first write that breaks a read settles how it is kept, if the write says so; a
+// read that has blocks stays with blocks.
 
 enum class StateOption : std::uint8_t { whole, region };
 const char* to_string(StateOption option);
@@ -49,7 +50,8 @@ class Preserver final : public WriteObserver {
   void set_guard(bool on);
 
   /// For dry traces in which regions bound what the real step touches: what is made bounds what the real step makes,
-  /// whose reads may part the bytes of one write, and be broken by different writes, in ways not known yet.
+  /// whose reads may part the bytes of one write, and be broken by different writes, in ways not known yet. Several
+  /// tapes may ask for it: it ends when each of them has taken its word back.
   void set_bounding(bool on);
 
   /// The negative control: nothing is preserved, and what was overwritten is served as it is now.
@@ -67,12 +69,13 @@ class Preserver final : public WriteObserver {
   void serve(std::span<const ReadId> reads);
   /// The base address for a served read: the live storage, or the copy that it is bound to.
   std::byte* base(ReadId read) const;
-  /// The storage's clock when the read was made, and whether any of its bytes have been overwritten since.
+  /// The storage's clock when the read was made.
   Clock version(ReadId read) const;
   /// All bytes that the read saw, as offsets in its storage.
   const Region& region(ReadId read) const;
   /// Who had written the storage last when the read was made; meaningless where version(read) is 0.
   const Writer& writer(ReadId read) const;
+  /// Whether any of the read's bytes have been overwritten since.
   bool broken(ReadId read) const;
   /// A private copy of bytes `window` of the read's storage, which hold its region; undefined outside that. Opens
   /// nothing. Errors (replay, guard only), as serve().

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ops/batch_norm_kernels.h"
-#include "ops/float_operands.h"
+#include "ops/kernels.h"
 
 namespace reprise {
 namespace {
@@ -24,7 +24,7 @@ struct Layout {
         variance(gamma + 3) {}
 };
 
-constexpr int kVectors = 6;
+constexpr int kVectors = 6;                  // see channel_vector()
 constexpr int kX = 0, kResidual = 1;         // operands
 constexpr int kY = 0, kMean = 1, kRstd = 2;  // results
 constexpr int kMomentum = 0, kEps = 1;       // attributes of training ops; eval ops have eps alone
@@ -35,7 +35,9 @@ norm_kernels::Sizes sizes_of(const Shape& x) {
   return {rows, x.back()};
 }
 
-std::int64_t channel_bytes(const norm_kernels::Sizes& s) { return round_up_64(s.channels * 8); }
+std::int64_t channel_bytes(const norm_kernels::Sizes& s) {
+  return round_up_64(s.channels * static_cast<std::int64_t>(sizeof(double)));
+}
 
 void require_channels(const InferContext& c, int index) {
   Shape expected{c.shape(kX).back()};
@@ -282,6 +284,13 @@ Op eval_op(const char* name, const char* about, bool masked, bool residual) {
   return op;
 }
 
+/// In the order of kTrainAttrs or kEvalAttrs.
+Attrs attrs_of(const BatchNormOptions& o) {
+  Attrs attrs;
+  if (o.training) attrs.add(o.momentum);
+  return attrs.add(o.eps);
+}
+
 }  // namespace
 
 const Op kBatchNorm = training_op(
@@ -295,28 +304,21 @@ const Op kBatchNormEvalAddRelu =
 
 Value batch_norm(Tape& tape, Arg x, Arg gamma, Arg beta, const Tensor& running_mean, const Tensor& running_var,
                  const BatchNormOptions& o) {
-  Attrs attrs;
-  if (o.training) attrs.add(o.momentum);
   return tape.apply_one(o.training ? kBatchNorm : kBatchNormEval,
-                        {std::move(x), std::move(gamma), std::move(beta), running_mean, running_var}, attrs.add(o.eps));
+                        {std::move(x), std::move(gamma), std::move(beta), running_mean, running_var}, attrs_of(o));
 }
 
 Value batch_norm_relu(Tape& tape, Arg x, Arg gamma, Arg beta, const Tensor& running_mean, const Tensor& running_var,
                       const BatchNormOptions& o) {
-  Attrs attrs;
-  if (o.training) attrs.add(o.momentum);
   return tape.apply_one(o.training ? kBatchNormRelu : kBatchNormEvalRelu,
-                        {std::move(x), std::move(gamma), std::move(beta), running_mean, running_var}, attrs.add(o.eps));
+                        {std::move(x), std::move(gamma), std::move(beta), running_mean, running_var}, attrs_of(o));
 }
 
 Value batch_norm_add_relu(Tape& tape, Arg x, Arg residual, Arg gamma, Arg beta, const Tensor& running_mean,
                           const Tensor& running_var, const BatchNormOptions& o) {
-  Attrs attrs;
-  if (o.training) attrs.add(o.momentum);
   return tape.apply_one(
       o.training ? kBatchNormAddRelu : kBatchNormEvalAddRelu,
-      {std::move(x), std::move(residual), std::move(gamma), std::move(beta), running_mean, running_var},
-      attrs.add(o.eps));
+      {std::move(x), std::move(residual), std::move(gamma), std::move(beta), running_mean, running_var}, attrs_of(o));
 }
 
 void register_batch_norm_ops() {

@@ -1,7 +1,7 @@
 // Kernels of batch normalisation over [rows, channels]: statistics, normalisation, and both halves of the gradient.
 // Called by ops/batch_norm.cpp only; f32 and f64.
 //
-// Note: fixed blocks. Rows are cut into at most 64 blocks by a rule that knows sizes only. A block's sums are taken in
+// Note: fixed blocks. Rows are cut into blocks by a rule that knows sizes only (RowBlocks). A block's sums are taken in
 // its own type over pieces that fit the first cache, pieces and blocks are combined in double, in order. So the bits do
 // not depend on the number of threads, and the variance does not suffer from a mean far from zero.
 #pragma once
@@ -15,6 +15,7 @@ struct Sizes {
   std::int64_t rows = 0, channels = 0;
 };
 
+/// Bytes of workspace for the functions below.
 std::int64_t statistics_workspace(const Sizes& sizes, std::int64_t item_bytes);
 std::int64_t apply_workspace(const Sizes& sizes, std::int64_t item_bytes);
 std::int64_t backward_workspace(const Sizes& sizes, std::int64_t item_bytes);

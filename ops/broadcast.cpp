@@ -113,7 +113,8 @@ void run_map(MapKernel kernel, const void* functor, const TensorView& out, const
 
 namespace {
 
-constexpr std::int64_t kCopyTile = 32;
+constexpr std::int64_t kCopyTile = 32;                       // rows and columns of a tile of a transposing copy
+constexpr std::int64_t kBytesGrain = std::int64_t{1} << 18;  // plain copying and clearing, for one thread at a time
 
 // Axis along which `from` lies next to each other while `to` does so along the innermost one; -1 when there is none.
 int crossed_axis(const LoopPlan& plan) {
@@ -131,8 +132,7 @@ void copy_crossed(const LoopPlan& plan, int axis, T* to, const T* from) {
   int inner = plan.rank - 1;
   std::int64_t strips = (plan.extent[axis] + kCopyTile - 1) / kCopyTile;
   std::int64_t outer = plan.count / (plan.extent[axis] * plan.extent[inner]);
-  std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / (kCopyTile * plan.extent[inner]));
-  parallel_blocks(outer * strips, grain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_blocks(outer * strips, row_grain(kCopyTile * plan.extent[inner]), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t item = begin; item < end; ++item) {
       std::int64_t first = item % strips * kCopyTile, flat = item / strips;
       std::int64_t last = std::min(first + kCopyTile, plan.extent[axis]);
@@ -169,7 +169,7 @@ void copy_words(const TensorView& to, const TensorView& from) {
 void copy_elements(const TensorView& to, const TensorView& from) {
   if (to.shape == from.shape && to.contiguous() && from.contiguous()) {
     if (to.data == from.data) return;
-    parallel_blocks(to.bytes(), std::int64_t{1} << 18, [&](std::int64_t begin, std::int64_t end) {
+    parallel_blocks(to.bytes(), kBytesGrain, [&](std::int64_t begin, std::int64_t end) {
       std::memcpy(to.data + begin, from.data + begin, static_cast<std::size_t>(end - begin));
     });
     return;
@@ -183,7 +183,7 @@ void copy_elements(const TensorView& to, const TensorView& from) {
 }
 
 void fill_zero(const TensorView& view) {
-  parallel_blocks(view.bytes(), std::int64_t{1} << 18, [&](std::int64_t begin, std::int64_t end) {
+  parallel_blocks(view.bytes(), kBytesGrain, [&](std::int64_t begin, std::int64_t end) {
     std::memset(view.data + begin, 0, static_cast<std::size_t>(end - begin));
   });
 }

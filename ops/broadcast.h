@@ -15,7 +15,6 @@
 
 namespace reprise {
 
-constexpr std::int64_t kElementGrain = 16384;
 constexpr int kMaxLoopOperands = 4;
 
 /// Nested loops over a shape with one stride per axis and operand (0 where an operand is broadcast). Axes of extent 1

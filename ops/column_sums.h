@@ -6,17 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/allocator.h"
 #include "core/parallel.h"
 
 namespace reprise {
 
-/// The partition of rows into at most 64 blocks; each block has its own partial sums in the workspace.
+/// The partition of rows into blocks; each block has its own partial sums in the workspace.
 struct RowBlocks {
+  static constexpr std::int64_t kMaxBlocks = 64;  // bounds the workspace, and the doubles that are added at the end
+  static constexpr std::int64_t kLeastRows = 64;  // of a block: fewer are not worth sums of their own
   std::int64_t rows_per_block, count;
 
   explicit RowBlocks(std::int64_t rows)
-      : rows_per_block(std::max<std::int64_t>(64, (rows + 63) / 64)),
+      : rows_per_block(std::max(kLeastRows, (rows + kMaxBlocks - 1) / kMaxBlocks)),
         count((rows + rows_per_block - 1) / rows_per_block) {}
 
   /// Bytes for `sums` rows of `columns` doubles per block.
@@ -25,7 +26,8 @@ struct RowBlocks {
   }
 };
 
-/// target[c] (+)= the sum of partial[b][c] over the blocks, in order. `stride` is the distance between blocks.
+/// target[c] (+)= the sum of partial[b][c] over the blocks, in order. `stride` is the distance between blocks, in
+/// doubles.
 template <class T>
 void combine_blocks(const RowBlocks& blocks, const double* partial, std::int64_t stride, std::int64_t columns,
                     T* target, bool accumulate) {
@@ -36,10 +38,12 @@ void combine_blocks(const RowBlocks& blocks, const double* partial, std::int64_t
   }
 }
 
+/// Bytes that column_sums() needs.
 inline std::int64_t column_sums_workspace(std::int64_t rows, std::int64_t columns) {
   return RowBlocks(rows).workspace(1, columns);
 }
 
+/// target[c] (+)= the sum over r of x[r][c]; x [rows, columns] contiguous, T f32 or f64.
 template <class T>
 void column_sums(const T* x, std::int64_t rows, std::int64_t columns, T* target, bool accumulate,
                  std::byte* workspace) {

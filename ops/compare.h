@@ -1,5 +1,5 @@
 // Comparisons with NumPy broadcasting; no gradient passes. The result is 0 or 1 in the operands' float type; for
-// integers in the tape's default float type. NaN compares as in C++.
+// integers in the tape's default float type. NaN compares as in C++. Errors (user): shapes that do not broadcast.
 #pragma once
 
 #include "autograd/op.h"

@@ -1,30 +1,43 @@
 #include "ops/conv2d.h"
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
 
+#include "core/parallel.h"
 #include "ops/column_sums.h"
 #include "ops/conv_geometry.h"
 #include "ops/conv_portable.h"
-#include "ops/float_operands.h"
 #include "ops/implementation.h"
+#include "ops/kernels.h"
 #include "ops/onednn.h"
 #include "ops/operands.h"
+#include "ops/winograd.h"
 
 namespace reprise {
 namespace {
 
 enum Operand { kX, kWeight, kBias };
 
-onednn::ConvAlgorithm algorithm_of(ConvImplementation implementation) {
-  return implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
-                                                               : onednn::ConvAlgorithm::direct;
-}
-
 std::int64_t workspace_of(const ConvGeometry& g, ConvPass pass, DType dtype) {
   ConvImplementation implementation = choose_conv(g, pass, dtype);
   if (implementation == ConvImplementation::eigen) return portable::conv_workspace(g, pass, size_of(dtype));
-  return onednn::conv_workspace(g, algorithm_of(implementation), pass);
+  if (implementation == ConvImplementation::winograd) return winograd::workspace(g, pass);
+  return onednn::conv_workspace(g, pass);
+}
+
+template <class Context>
+std::span<std::byte> workspace_of(const Context& c) {
+  return {c.workspace, static_cast<std::size_t>(c.workspace_bytes)};
+}
+
+/// oneDNN's kernels of another number of threads want another workspace than was asked for.
+void require_workspace(const ConvGeometry& g, ConvPass pass, std::int64_t bytes) {
+  if (onednn::conv_workspace(g, pass) <= bytes) return;
+  fail(
+      ErrorKind::user,
+      "[conv2d] expected the number of threads that there was when it was recorded, got {}. Set threads between steps.",
+      thread_count());
 }
 
 ConvGeometry for_backward(ConvGeometry g) {
@@ -56,9 +69,13 @@ void forward(ForwardContext& c) {
   dispatch_float(x.dtype, [&]<class T>() {
     const T* bias = g.bias ? c.in(kBias).as<T>() : nullptr;
     if constexpr (std::is_same_v<T, float>) {
-      if (implementation != ConvImplementation::eigen) {
-        onednn::conv_forward(g, algorithm_of(implementation), x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(),
-                             c.workspace);
+      if (implementation == ConvImplementation::winograd) {
+        winograd::forward(g, x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(), workspace_of(c));
+        return;
+      }
+      if (implementation == ConvImplementation::onednn) {
+        require_workspace(g, ConvPass::forward, c.workspace_bytes);
+        onednn::conv_forward(g, x.as<T>(), c.in(kWeight).as<T>(), bias, c.out(0).as<T>(), c.workspace);
         return;
       }
     }
@@ -72,9 +89,11 @@ ConvImplementation backward_implementation(const ConvGeometry& g, ConvPass pass)
 }
 
 /// Compiles what a pass will run. It may fail, so it is done for all passes before the first of them writes.
-void prepare_pass(const ConvGeometry& g, ConvImplementation implementation, ConvPass pass, bool accumulate) {
-  if (implementation != ConvImplementation::eigen)
-    onednn::prepare_conv(g, algorithm_of(implementation), pass, accumulate);
+void prepare_pass(const ConvGeometry& g, ConvImplementation implementation, ConvPass pass, bool accumulate,
+                  std::int64_t bytes) {
+  if (implementation != ConvImplementation::onednn) return;
+  require_workspace(g, pass, bytes);
+  onednn::prepare_conv(g, pass, accumulate);
 }
 
 template <class T>
@@ -83,8 +102,12 @@ void backward_data(BackwardContext& c, const ConvGeometry& g, ConvImplementation
   const T* weight = c.in(kWeight).as<T>();
   T* dx = c.grad(kX).as<T>();
   if constexpr (std::is_same_v<T, float>) {
-    if (implementation != ConvImplementation::eigen) {
-      onednn::conv_backward_data(g, algorithm_of(implementation), dy, weight, dx, c.accumulates(kX), c.workspace);
+    if (implementation == ConvImplementation::winograd) {
+      winograd::backward_data(g, dy, weight, dx, c.accumulates(kX), workspace_of(c));
+      return;
+    }
+    if (implementation == ConvImplementation::onednn) {
+      onednn::conv_backward_data(g, dy, weight, dx, c.accumulates(kX), c.workspace);
       return;
     }
   }
@@ -97,8 +120,12 @@ void backward_weights(BackwardContext& c, const ConvGeometry& g, ConvImplementat
   const T* x = c.in(kX).as<T>();
   T* dw = c.grad(kWeight).as<T>();
   if constexpr (std::is_same_v<T, float>) {
-    if (implementation != ConvImplementation::eigen) {
-      onednn::conv_backward_weights(g, algorithm_of(implementation), x, dy, dw, c.accumulates(kWeight), c.workspace);
+    if (implementation == ConvImplementation::winograd) {
+      winograd::backward_weights(g, x, dy, dw, c.accumulates(kWeight), workspace_of(c));
+      return;
+    }
+    if (implementation == ConvImplementation::onednn) {
+      onednn::conv_backward_weights(g, x, dy, dw, c.accumulates(kWeight), c.workspace);
       return;
     }
   }
@@ -111,8 +138,8 @@ void backward(BackwardContext& c) {
     ConvImplementation data = ConvImplementation::eigen, weights = ConvImplementation::eigen;
     if (c.wants(kX)) data = backward_implementation<T>(g, ConvPass::backward_data);
     if (c.wants(kWeight)) weights = backward_implementation<T>(g, ConvPass::backward_weights);
-    prepare_pass(g, data, ConvPass::backward_data, c.accumulates(kX));
-    prepare_pass(g, weights, ConvPass::backward_weights, c.accumulates(kWeight));
+    prepare_pass(g, data, ConvPass::backward_data, c.accumulates(kX), c.workspace_bytes);
+    prepare_pass(g, weights, ConvPass::backward_weights, c.accumulates(kWeight), c.workspace_bytes);
     if (c.wants(kX)) backward_data<T>(c, g, data);
     if (c.wants(kWeight)) backward_weights<T>(c, g, weights);
     if (c.inputs > kBias && c.wants(kBias)) {
@@ -160,7 +187,7 @@ ConvGeometry conv_geometry(const Shape& x, const Shape& weight, const Attrs& att
 
 const Op kConv2d{
     .name = "conv2d",
-    .about = "2-D convolution, NHWC by OIHW; the gradient of weight repeats bit for bit at one thread count only",
+    .about = "2-D convolution, NHWC by OIHW; oneDNN's gradient of weight repeats bit for bit at one thread count only",
     .inputs = {"x", "weight", "bias?"},
     .outputs = {"y"},
     .attrs = {{"stride_h", AttrKind::integer},

@@ -8,8 +8,8 @@
 
 namespace reprise {
 
-/// x [n, h, w, in], weight [out, in / groups, kh, kw]; attributes in kConv2d's order. Errors (user): shapes that do not
-/// fit.
+/// x [n, h, w, in], weight [out, in / groups, kh, kw]; attributes in kConv2d's order; `bias`: whether there is
+/// one. Errors (user): shapes that do not fit.
 ConvGeometry conv_geometry(const Shape& x, const Shape& weight, const Attrs& attrs, bool bias);
 
 }  // namespace reprise

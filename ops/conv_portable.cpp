@@ -9,7 +9,7 @@
 namespace reprise::portable {
 namespace {
 
-constexpr std::int64_t kBlocks = 16;
+constexpr std::int64_t kBlocks = 16;  // at most: each has a patch matrix and, in the weight gradient, sums of its own
 
 // Sizes of one group's matrices: a patch row holds kh * kw runs of `in` channels, in that order.
 struct Sizes {

@@ -11,7 +11,8 @@ extern const Op kUniform;
 extern const Op kNormal;
 extern const Op kDropout;
 
-/// Numbers in [0, 1), multiples of 2^-24; element i is the number at position p + i. Takes as many positions.
+/// f32 or f64 numbers in [0, 1), multiples of 2^-24; element i is the number at position p + i. Takes as many
+/// positions.
 Value uniform(Tape& tape, Stream& stream, const Shape& shape, DType dtype = DType::f32);
 /// Standard normal numbers (Box and Muller, 1958); elements 2j and 2j+1 come from positions p + 2j and p + 2j + 1.
 /// Takes the element count rounded up to even.

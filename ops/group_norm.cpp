@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/parallel.h"
-#include "ops/float_operands.h"
+#include "ops/kernels.h"
 
 namespace reprise {
 namespace {
@@ -23,7 +23,7 @@ struct Layout {
   /// Elements of one group of one image.
   std::int64_t group_size() const { return pixels * per_group; }
   /// Images that one thread takes at a time.
-  std::int64_t grain() const { return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, image_size())); }
+  std::int64_t grain() const { return row_grain(image_size()); }
 };
 
 void infer(InferContext& c) {

@@ -2,42 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ops/conv2d.h"
 #include "ops/conv_geometry.h"
 #include "ops/matmul.h"
 #include "ops/onednn.h"
+#include "ops/winograd.h"
 
 namespace reprise {
 namespace {
 
 thread_local int portable_depth = 0;
 
-const char* library_refusal(DType dtype) {
+const char* fast_refusal(DType dtype) {
   if (dtype != DType::f32) return "it takes f32 only";
-  if (PortableOnly::active()) return "portable implementations were asked for";
-  return onednn::refusal();
+  return PortableOnly::active() ? "portable implementations were asked for" : nullptr;
 }
 
-// Measured on two kinds of processor: below this width the transforms cost more than they save.
-constexpr std::int64_t kWinogradChannels = 32;
+const char* library_refusal(DType dtype) {
+  const char* reason = fast_refusal(dtype);
+  return reason ? reason : onednn::refusal();
+}
 
-const char* winograd_refusal(const ConvGeometry& g, ConvPass pass) {
-  if (!onednn::has_avx512()) return "Winograd needs AVX-512";
-  if (g.kh != 3 || g.kw != 3) return "Winograd takes 3x3 kernels only";
-  if (g.stride != Pair(1) || g.dilation != Pair(1)) return "Winograd takes stride 1 and dilation 1 only";
-  if (g.padding != Pair(1)) return "Winograd is used with padding 1 only";
-  if (g.groups != 1) return "Winograd takes one group only";
-  if (std::min(g.in, g.out) < kWinogradChannels) return "Winograd pays from 32 channels";
-  if (g.in % 16 != 0 || g.out % 16 != 0) return "Winograd takes multiples of 16 channels";
-  return onednn::conv_refusal(g, onednn::ConvAlgorithm::winograd, pass);
+const char* winograd_refusal(const ConvGeometry& g, DType dtype) {
+  if (const char* reason = fast_refusal(dtype)) return reason;
+  if (onednn::refusal() == nullptr && !onednn::has_avx512()) return "oneDNN does without AVX-512, by its environment";
+  return winograd::refusal(g);
 }
 
 std::string conv_name(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass) {
   std::string name = to_string(implementation);
-  if (implementation == ConvImplementation::eigen) return name;
-  auto algorithm = implementation == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd
-                                                                         : onednn::ConvAlgorithm::direct;
-  return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, algorithm, pass));
+  if (implementation != ConvImplementation::onednn) return name;
+  return fmt::format("{} ({})", name, onednn::conv_kernel_name(g, pass));
 }
 
 Why why_conv(const ConvGeometry& g, ConvPass pass, const char* title, DType dtype) {
@@ -80,7 +77,7 @@ PortableOnly::~PortableOnly() { --portable_depth; }
 bool PortableOnly::active() { return portable_depth > 0; }
 
 const char* to_string(ConvImplementation implementation) {
-  constexpr const char* kNames[kConvImplementationCount] = {"oneDNN Winograd", "oneDNN direct", "im2col and Eigen"};
+  constexpr const char* kNames[kConvImplementationCount] = {"Winograd", "oneDNN", "im2col and Eigen"};
   return kNames[static_cast<int>(implementation)];
 }
 
@@ -90,10 +87,10 @@ const char* to_string(GemmImplementation implementation) {
 
 const char* conv_refusal(ConvImplementation implementation, const ConvGeometry& g, ConvPass pass, DType dtype) {
   if (implementation == ConvImplementation::eigen) return nullptr;
-  if (const char* reason = library_refusal(dtype)) return reason;
   if (g.x_size() == 0 || g.y_size() == 0 || g.weight_size() == 0) return "nothing to compute";
-  if (implementation == ConvImplementation::onednn_winograd) return winograd_refusal(g, pass);
-  return onednn::conv_refusal(g, onednn::ConvAlgorithm::direct, pass);
+  if (implementation == ConvImplementation::winograd) return winograd_refusal(g, dtype);
+  const char* reason = library_refusal(dtype);
+  return reason ? reason : onednn::conv_refusal(g, pass);
 }
 
 ConvImplementation choose_conv(const ConvGeometry& g, ConvPass pass, DType dtype) {
@@ -117,7 +114,7 @@ std::vector<Why> why(const Op& op, const std::vector<Shape>& operands, DType dty
   // Ops whose kernels have a choice; every other op has loops of its own and nothing to choose.
   if (&op == &kConv2d) return why_conv2d(operands, dtype, attrs);
   if (&op == &kMatmul || &op == &kLinear) return {why_gemm(dtype)};
-  return {Why{"all passes", "own loops", {}}};
+  return {Why{"all passes", kOwnLoops, {}}};
 }
 
 std::string describe(const std::vector<Why>& reasons) {

@@ -4,6 +4,7 @@
 // One function per implementation gives the reason for a refusal; the choice and `reprise ops --why` both come from it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,12 +13,13 @@
 
 namespace reprise {
 
-enum class ConvImplementation : std::uint8_t { onednn_winograd, onednn_direct, eigen };
+enum class ConvImplementation : std::uint8_t { winograd, onednn, eigen };
 constexpr int kConvImplementationCount = 3;
 const char* to_string(ConvImplementation implementation);
 
 /// Null when the implementation takes the case, else why not.
 const char* conv_refusal(ConvImplementation implementation, const ConvGeometry& geometry, ConvPass pass, DType dtype);
+/// The first implementation of the list that does not refuse; the last refuses nothing.
 ConvImplementation choose_conv(const ConvGeometry& geometry, ConvPass pass, DType dtype);
 
 enum class GemmImplementation : std::uint8_t { onednn, eigen };
@@ -36,6 +38,9 @@ class PortableOnly {
   PortableOnly& operator=(const PortableOnly&) = delete;
   static bool active();
 };
+
+/// What Why::chosen says of an op whose kernels have no choice.
+inline constexpr const char* kOwnLoops = "own loops";
 
 /// One pass of an op ("forward", "gradient of x", ...) with what was chosen for it and what was refused.
 struct Why {

@@ -26,6 +26,11 @@ void require_same_dtype(const InferContext& c, int a, int b) {
        to_string(c.dtype(a)), to_string(c.dtype(b)));
 }
 
+void require_floats(const InferContext& c, int count) {
+  require_float(c, 0);
+  for (int i = 1; i < count; ++i) require_same_dtype(c, 0, i);
+}
+
 void require_same_shape(const InferContext& c, int a, int b) {
   if (c.shape(a) == c.shape(b)) return;
   fail(ErrorKind::user, "[{}] expected operands of one shape, got {} and {}", c.op().name, to_string(c.shape(a)),

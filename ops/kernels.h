@@ -24,6 +24,9 @@ void require_number(const InferContext& c, int index);
 void require_index(const InferContext& c, int index);
 /// Errors (user): operands a and b differ in dtype.
 void require_same_dtype(const InferContext& c, int a, int b);
+/// The dtype rule of most network ops. Errors (user): one of the first `count` operands is neither f32 nor f64, or
+/// differs in dtype from the first.
+void require_floats(const InferContext& c, int count);
 /// Errors (user): operands a and b differ in shape.
 void require_same_shape(const InferContext& c, int a, int b);
 /// The broadcast of two operands' shapes. Errors (user) when they do not fit.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 #include "core/parallel.h"
 #include "ops/kernels.h"
@@ -11,7 +12,7 @@ namespace reprise {
 
 namespace loops {
 
-constexpr std::int64_t kLargestTile = 64;
+constexpr std::int64_t kLargestTile = 64;  // lines side by side: their best elements and places stay in the first cache
 
 /// Index of the first largest of n elements that lie next to each other.
 template <class T>
@@ -53,8 +54,7 @@ void for_each_largest(const AxisSplit& s, const T* x, const Store& store) {
   std::int64_t width = std::min(s.inner, loops::kLargestTile);
   if (width == 0) return;
   std::int64_t tiles = (s.inner + width - 1) / width;
-  std::int64_t grain = std::max<std::int64_t>(1, 16384 / (s.n * width));
-  parallel_blocks(s.outer * tiles, grain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_blocks(s.outer * tiles, row_grain(s.n * width), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t tile = begin; tile < end; ++tile) {
       std::int64_t outer = tile / tiles, first = tile % tiles * width;
       const T* from = x + outer * s.n * s.inner + first;

@@ -4,18 +4,14 @@
 #include <cmath>
 
 #include "core/parallel.h"
-#include "ops/float_operands.h"
 #include "ops/gemm.h"
+#include "ops/kernels.h"
 #include "ops/row_exp.h"
 #include "ops/row_sums.h"
 #include "ops/vector_math.h"
 
 namespace reprise {
 namespace {
-
-std::int64_t row_grain(std::int64_t width) {
-  return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, width));
-}
 
 // The mean of n numbers, added up in order.
 double ordered_mean(const double* values, std::int64_t n) {
@@ -217,7 +213,7 @@ void backward_nce(BackwardContext& c) {
 
 // ---- mse ----------------------------------------------------------------------------------------------------------
 
-constexpr std::int64_t kMseBlock = 16384;
+constexpr std::int64_t kMseBlock = 16384;  // elements whose squares are summed in their own type: part of the result
 
 void infer_mse(InferContext& c) {
   require_floats(c, 2);

@@ -21,7 +21,7 @@ Value softmax_cross_entropy(Tape& tape, Arg logits, Arg labels);
 /// [n, rows + 1] exist once. Errors (user): shapes, temperature not above 0.
 Value info_nce(Tape& tape, Arg query, Arg key, Arg queue, double temperature);
 
-/// mean((prediction - target)^2); same shapes.
+/// mean((prediction - target)^2). Errors (user): shapes or dtypes that differ, no elements.
 Value mse(Tape& tape, Arg prediction, Arg target);
 
 /// How many rows of logits [n, c] have their label among the k largest (an equal logit at a smaller index goes before).

@@ -1,8 +1,8 @@
 #include "ops/matmul.h"
 
 #include "ops/column_sums.h"
-#include "ops/float_operands.h"
 #include "ops/gemm.h"
+#include "ops/kernels.h"
 #include "ops/operands.h"
 
 namespace reprise {
@@ -165,10 +165,9 @@ void forward_linear_as(ForwardContext& c, const LinearSizes& s) {
   bool bias = c.has(kBias);
   if (bias) {
     const T* b = c.in(kBias).as<T>();
-    parallel_blocks(s.rows, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, s.out)),
-                    [&](std::int64_t begin, std::int64_t end) {
-                      for (std::int64_t r = begin; r < end; ++r) std::copy(b, b + s.out, y + r * s.out);
-                    });
+    parallel_blocks(s.rows, row_grain(s.out), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) std::copy(b, b + s.out, y + r * s.out);
+    });
   }
   gemm(GemmCall<T>{.transpose_b = true,
                    .m = s.rows,

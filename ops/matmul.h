@@ -17,6 +17,7 @@ extern const Op kLinear;
 Value matmul(Tape& tape, Arg a, Arg b, bool transpose_a = false, bool transpose_b = false);
 
 /// y[..., o] = sum_i x[..., i] * weight[o, i] (+ bias[o]). Weight gradients are added straight into their accumulator.
+/// Errors (user): shapes or dtypes that do not fit.
 Value linear(Tape& tape, Arg x, Arg weight, Arg bias = {});
 
 void register_matmul_ops();

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ops/column_sums.h"
-#include "ops/float_operands.h"
+#include "ops/kernels.h"
 #include "ops/row_sums.h"
 
 namespace reprise {
@@ -16,7 +16,7 @@ struct Rows {
   explicit Rows(const Shape& x) : width(x.back()) {
     for (int i = 0; i + 1 < x.size(); ++i) count *= x[i];
   }
-  std::int64_t grain() const { return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, width)); }
+  std::int64_t grain() const { return row_grain(width); }
 };
 
 void require_rows(const InferContext& c) {

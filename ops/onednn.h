@@ -1,8 +1,9 @@
 // The one door to oneDNN (Debian's 2.6): f32 convolution and matrix product on x86 CPUs. ops/onednn/ alone includes it;
 // without REPRISE_WITH_ONEDNN every query answers "not built in" and the kernels may not be called.
 //
-// Primitives are cached by geometry and thread count, per thread; all scratch comes from the caller's workspace.
-// Callers: ops/implementation.cpp (the rule), ops/conv2d.cpp and ops/gemm.cpp (the kernels).
+// Convolutions are the library's direct ones: ops/winograd.h is ahead of its Winograd. Primitives are cached by
+// geometry and thread count, per thread; all scratch comes from the caller's workspace. Callers: ops/implementation.cpp
+// (the rule), ops/conv2d.cpp and ops/gemm.cpp (the kernels).
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,6 @@
 #include "ops/window.h"
 
 namespace reprise::onednn {
-
-enum class ConvAlgorithm : std::uint8_t { direct, winograd };
 
 /// Null when oneDNN can be used at all here, else why not.
 const char* refusal();
@@ -25,24 +24,24 @@ bool has_avx512();
 bool is_amd();
 
 /// Null when oneDNN has an optimised kernel for the case, else why not.
-const char* conv_refusal(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass);
+const char* conv_refusal(const ConvGeometry& geometry, ConvPass pass);
 /// The library's name of the kernel, for `reprise ops --why`. Empty when refused.
-const char* conv_kernel_name(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass);
+const char* conv_kernel_name(const ConvGeometry& geometry, ConvPass pass);
 /// Workspace bytes of one call.
-std::int64_t conv_workspace(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass);
+std::int64_t conv_workspace(const ConvGeometry& geometry, ConvPass pass);
 
 /// Compiles all that one call of the pass will run: afterwards nothing of it but the run itself can fail.
-void prepare_conv(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass, bool accumulate);
+void prepare_conv(const ConvGeometry& geometry, ConvPass pass, bool accumulate);
 
 /// bias is null where geometry.bias is false.
-void conv_forward(const ConvGeometry& geometry, ConvAlgorithm algorithm, const float* x, const float* weight,
-                  const float* bias, float* y, std::byte* workspace);
+void conv_forward(const ConvGeometry& geometry, const float* x, const float* weight, const float* bias, float* y,
+                  std::byte* workspace);
 /// accumulate: adds to dx (dw) instead of overwriting it.
-void conv_backward_data(const ConvGeometry& geometry, ConvAlgorithm algorithm, const float* dy, const float* weight,
-                        float* dx, bool accumulate, std::byte* workspace);
+void conv_backward_data(const ConvGeometry& geometry, const float* dy, const float* weight, float* dx, bool accumulate,
+                        std::byte* workspace);
 /// Same bits at the same thread count only: the library splits this sum over threads.
-void conv_backward_weights(const ConvGeometry& geometry, ConvAlgorithm algorithm, const float* x, const float* dy,
-                           float* dw, bool accumulate, std::byte* workspace);
+void conv_backward_weights(const ConvGeometry& geometry, const float* x, const float* dy, float* dw, bool accumulate,
+                           std::byte* workspace);
 
 /// Row-major C = alpha op(A) op(B) + beta C on the calling thread's share; leading dimensions in elements.
 void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,

@@ -10,6 +10,8 @@
 namespace reprise {
 namespace {
 
+// Elements of one range that a thread takes at a time. Their squares are summed in their own type, so it is part of
+// what norms come out as.
 constexpr std::int64_t kBlock = 16384;
 constexpr int kPointers = 5;
 
@@ -188,8 +190,8 @@ void sgd_block(T* p, const T* g, T* v, std::int64_t n, T lr, T momentum, T decay
   }
 }
 
-// Formula: torch.optim.AdamW: p *= 1 - lr decay; m, s the moving moments; p -= lr / c1 * m / (sqrt(s) / sqrt(c2) +
-// eps).
+// The numbers of one AdamW step (formula: ops/optimiser.h), with both corrections c = 1 - beta^step taken out of the
+// loop: keep = 1 - lr decay, rest = 1 - beta, step = lr / c1, root = 1 / sqrt(c2).
 template <class T>
 struct AdamwNumbers {
   T keep, beta2, rest1, rest2, step, root, eps, scale;
@@ -261,7 +263,10 @@ void ema_step(std::span<const EmaSlot> slots, double keep) {
   for (const EmaSlot& slot : slots) {
     if (!slot.source.defined() || !is_floating(slot.source.dtype()) || slot.source.dtype() == DType::bf16 ||
         !slot.source.contiguous()) {
-      fail(ErrorKind::user, "[ema] expected contiguous sources of f32 or f64");
+      fail(ErrorKind::user, "[ema] expected contiguous sources of f32 or f64, got {}",
+           slot.source.defined() ? fmt::format("'{}' of {} {}", slot.source.storage().name(),
+                                               to_string(slot.source.dtype()), to_string(slot.source.shape()))
+                                 : std::string("none"));
     }
     require_like("ema", slot.source.storage().name(), "average", slot.average, slot.source);
   }

@@ -46,7 +46,9 @@ struct AdamwOptions {
   double average_keep = 0.999;
 };
 
-/// AdamW (Loshchilov and Hutter, 2019), decoupled decay, as PyTorch computes it.
+/// AdamW (Loshchilov and Hutter, 2019), decoupled decay, as PyTorch computes it: p *= 1 - lr * decay;
+/// m = beta1 * m + (1 - beta1) * g; s = beta2 * s + (1 - beta2) * g^2;
+/// p -= lr * (m / (1 - beta1^step)) / (sqrt(s / (1 - beta2^step)) + eps). Errors as sgd_step; (user) a step below 1.
 void adamw_step(std::span<const OptimiserSlot> slots, const AdamwOptions& options);
 
 struct LarsOptions {
@@ -69,10 +71,12 @@ struct EmaSlot {
   Tensor source;
 };
 
-/// average += (1 - keep) * (source - average).
+/// average += (1 - keep) * (source - average). Errors (user): a source that is not contiguous f32 or f64, an average of
+/// another shape or dtype.
 void ema_step(std::span<const EmaSlot> slots, double keep);
 
-/// Euclidean norm of all gradients that are not empty, summed in double over fixed blocks in order.
+/// Euclidean norm of all gradients that are not empty, summed in double over fixed blocks in order. Errors (user): one
+/// that is not contiguous.
 double gradient_norm(std::span<const OptimiserSlot> slots);
 
 /// The factor that brings a norm down to max_norm (PyTorch's clip_grad_norm_): min(1, max_norm / (norm + 1e-6)).

@@ -50,9 +50,6 @@ void fill_blocks(const DrawRange& draw, std::uint64_t block, std::uint32_t* out)
 
 #else
 
-constexpr std::uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u, kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
-constexpr int kRounds = 10;
-
 // So many that compilers keep the loops over lanes, and so turn them into vector code; 16 would be unrolled first.
 constexpr int kLanes = 32;
 
@@ -68,17 +65,17 @@ void fill_blocks(const DrawRange& draw, std::uint64_t block, std::uint32_t* out)
     c3[l] = static_cast<std::uint32_t>(draw.id >> 32);
   }
   auto k0 = static_cast<std::uint32_t>(draw.seed), k1 = static_cast<std::uint32_t>(draw.seed >> 32);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < philox::kRounds; ++round) {
     for (int l = 0; l < kLanes; ++l) {
-      std::uint64_t p0 = std::uint64_t{kM0} * c0[l];
-      std::uint64_t p1 = std::uint64_t{kM1} * c2[l];
+      std::uint64_t p0 = std::uint64_t{philox::kM0} * c0[l];
+      std::uint64_t p1 = std::uint64_t{philox::kM1} * c2[l];
       c0[l] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[l] ^ k0;
       c1[l] = static_cast<std::uint32_t>(p1);
       c2[l] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[l] ^ k1;
       c3[l] = static_cast<std::uint32_t>(p0);
     }
-    k0 += kW0;
-    k1 += kW1;
+    k0 += philox::kW0;
+    k1 += philox::kW1;
   }
   for (int l = 0; l < kLanes; ++l) {
     out[4 * l] = c0[l];

@@ -8,14 +8,12 @@
 
 #include <cstdint>
 
+#include "core/philox.h"
 #include "core/stream.h"
 
 #define REPRISE_AVX512 __attribute__((target("avx512f")))
 
 namespace reprise::philox {
-
-constexpr std::uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u, kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
-constexpr int kRounds = 10;
 
 // Note on lanes. A counter word stands in the low half of a 64-bit lane, because the multiplication reads low halves
 // and gives 64 bits: so the low half of a product needs no masking, the high half one shift, and what is left in the

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/parallel.h"
-#include "ops/float_operands.h"
+#include "ops/kernels.h"
 
 namespace reprise {
 namespace {

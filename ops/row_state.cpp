@@ -50,8 +50,7 @@ void for_each_row(const TensorView& to, const TensorView& values, const std::int
   Shape rest = rest_of(to.shape);
   Strides rest_strides = rest;
   for (int a = 0; a < rest.size(); ++a) rest_strides[a] = values.strides[lead + a];
-  std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, element_count(rest)));
-  parallel_blocks(count, grain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_blocks(count, row_grain(element_count(rest)), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       std::int64_t offset = 0, flat = i;
       for (int a = lead - 1; a >= 0; --a) {

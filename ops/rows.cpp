@@ -11,6 +11,9 @@ namespace reprise {
 
 namespace {
 
+// Columns that one thread adds up at a time: a few cache lines, so that no two threads write to one.
+constexpr std::int64_t kColumnsOfRow = 64;
+
 void require_table(const InferContext& c, int index) {
   if (c.shape(index).size() >= 1) return;
   fail(ErrorKind::user, "[{}] expected a table with at least one axis, got shape []", c.op().name);
@@ -20,7 +23,7 @@ void require_table(const InferContext& c, int index) {
 void copy_rows(const TensorView& to, const TensorView& from, const std::int64_t* rows, std::int64_t count) {
   std::int64_t width = element_count(rest_of(from.shape));
   std::int64_t row_bytes = width * size_of(from.dtype);
-  std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, width));
+  std::int64_t grain = row_grain(width);
   if (is_contiguous(rest_of(from.shape), rest_of(from.strides))) {
     std::int64_t step = from.strides[0] * size_of(from.dtype);
     parallel_blocks(count, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -42,7 +45,7 @@ void copy_rows(const TensorView& to, const TensorView& from, const std::int64_t*
 /// i.
 void add_to_rows(const TensorView& to, const TensorView& from, const std::int64_t* rows, std::int64_t count) {
   std::int64_t width = element_count(rest_of(to.shape));
-  std::int64_t columns = count * width <= kElementGrain ? std::max<std::int64_t>(1, width) : 64;
+  std::int64_t columns = count * width <= kElementGrain ? std::max<std::int64_t>(1, width) : kColumnsOfRow;
   dispatch_float(to.dtype, [&]<class T>() {
     parallel_blocks(width, columns, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = 0; i < count; ++i) {

@@ -114,7 +114,7 @@ void forward_top_k(ForwardContext& c) {
   std::int64_t rows = n == 0 ? 0 : c.in(0).size() / n;
   auto* lists = reinterpret_cast<std::int64_t*>(c.workspace);
   dispatch_number(c.in(0).dtype, [&]<class T>() {
-    parallel_blocks(rows, std::max<std::int64_t>(1, kElementGrain / n), [&](std::int64_t begin, std::int64_t end) {
+    parallel_blocks(rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const T* x = c.in(0).as<T>() + row * n;
         std::int64_t* list = lists + row * n;

@@ -278,8 +278,6 @@ Value concat(Tape& tape, std::span<const Arg> parts, std::int64_t axis) {
 Value copy(Tape& tape, Arg x) { return tape.apply_one(kCopy, {std::move(x)}); }
 Value stop_gradient(Tape& tape, Arg x) { return tape.apply_one(kStopGradient, {std::move(x)}); }
 
-const Op& copy_op() { return kCopy; }
-
 void register_shape_ops() {
   for (const Op* op : {&kReshape, &kTranspose, &kSlice, &kConcat, &kCopy, &kStopGradient}) register_op(*op);
 }

@@ -13,7 +13,7 @@ extern const Op kReshape;
 extern const Op kTranspose;
 extern const Op kSlice;
 extern const Op kConcat;
-extern const Op kCopy;
+extern const Op kCopy;  // the tape records it where an op needs contiguous operands
 extern const Op kStopGradient;
 
 /// Same elements in row-major order; one extent may be -1 and is inferred. An operand whose strides are not contiguous
@@ -32,9 +32,6 @@ Value concat(Tape& tape, std::span<const Arg> parts, std::int64_t axis = 0);
 Value copy(Tape& tape, Arg x);
 /// The same bytes as a constant: no gradient passes.
 Value stop_gradient(Tape& tape, Arg x);
-
-/// The recorded "make contiguous" op.
-const Op& copy_op();
 
 void register_shape_ops();
 

@@ -61,12 +61,14 @@ auto largest(const L& x, std::int64_t n) {
   return best;
 }
 
+constexpr std::int64_t kLineStretch = 512;  // elements that are added in their own type
+
 // Sums of a line: short stretches in the element type, these in double.
 template <class T, class Term>
 double sum_line(std::int64_t n, const Term& term) {
   double total = 0;
-  for (std::int64_t begin = 0; begin < n; begin += 512) {
-    std::int64_t end = std::min(n, begin + 512);
+  for (std::int64_t begin = 0; begin < n; begin += kLineStretch) {
+    std::int64_t end = std::min(n, begin + kLineStretch);
     T part = 0;
 #pragma omp simd reduction(+ : part)
     for (std::int64_t i = begin; i < end; ++i) part += term(i);
@@ -75,7 +77,7 @@ double sum_line(std::int64_t n, const Term& term) {
   return total;
 }
 
-// Where a line's largest element is infinite the shift by it would give NaN where the limit is a number.
+// Where all elements of a line are minus infinity a shift by the largest would make NaN of them, where e^x is 0.
 template <class T>
 T shift_of(T largest) {
   return std::isinf(largest) && largest < 0 ? T(0) : largest;

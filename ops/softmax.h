@@ -1,5 +1,6 @@
 // softmax, log_softmax and logsumexp along one axis, shifted by the largest element so that nothing overflows.
-// Called by models and programs; gradients read the result, not the operand.
+// Called by models and programs. Gradients of the first two read the result alone; that of logsumexp both x and the
+// result.
 #pragma once
 
 #include "autograd/op.h"
@@ -11,9 +12,11 @@ extern const Op kSoftmax;
 extern const Op kLogSoftmax;
 extern const Op kLogSumExp;
 
+/// exp(x) / sum(exp(x)) along `axis`; x of f32 or f64, the result of its shape. Errors (user): dtype; no such axis.
 Value softmax(Tape& tape, Arg x, std::int64_t axis = -1);
+/// x - logsumexp(x); the rest as softmax.
 Value log_softmax(Tape& tape, Arg x, std::int64_t axis = -1);
-/// log(sum(exp(x))) along `axis`, which goes or, with `keep`, stays with extent 1.
+/// log(sum(exp(x))) along `axis`, which goes or, with `keep`, stays with extent 1. Errors as softmax.
 Value logsumexp(Tape& tape, Arg x, std::int64_t axis = -1, bool keep = false);
 
 void register_softmax_ops();

@@ -160,7 +160,7 @@ void run_sum(const SumKernels& kernels, const Shape& shape, const TensorView& ou
   std::int64_t cost = reduced * sum.item_width(0);
   std::int64_t pieces = items <= kMaxSplitItems ? std::clamp<std::int64_t>(cost / kPieceCost, 1, kMaxPieces) : 1;
   if (pieces > 1) return run_pieces(sum, items, reduced, pieces);
-  parallel_blocks(items, std::max<std::int64_t>(1, kElementGrain / cost), [&](std::int64_t begin, std::int64_t end) {
+  parallel_blocks(items, row_grain(cost), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t item = begin; item < end; ++item) {
       double totals[kSumTile];
       sum.add_up(item, 0, reduced, totals);

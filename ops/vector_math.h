@@ -15,13 +15,15 @@ namespace reprise::math {
 
 /// e^x; overflows to infinity, underflows through subnormal numbers to 0, NaN stays NaN.
 REPRISE_HOST_DEVICE inline float exp(float x) {
+  // Beyond these ends e^x is infinity or 0 anyway; within them n stays in range.
   x = x > 89.5f ? 89.5f : x;
   x = x < -110.0f ? -110.0f : x;
   // Adding 1.5 * 2^23 leaves round(x / ln 2) in the low bits of the sum: no conversion that NaN would upset.
   constexpr float kMagic = 12582912.0f;
   float shifted = x * 1.44269504088896341f + kMagic;
-  std::int32_t n = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) - 0x4B400000u);
+  std::int32_t n = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) - 0x4B400000u);  // bits of kMagic
   float k = shifted - kMagic;
+  // x - k ln 2 in two steps (Cody and Waite): the first factor has few bits, so that k times it is exact.
   float r = x - k * 0.693359375f;
   r = r - k * -2.12194440e-4f;
   float p = 1.9875691500e-4f;

@@ -1,5 +1,5 @@
 // Shared by convolution and pooling: a pair of numbers for the two image axes, and the geometry of a sliding window.
-// Extents are checked here, once, for all of them.
+// Plain numbers: the shape rules of conv2d and the pools have checked them.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,6 @@ std::int64_t ReplayContract::needed_count() const {
 namespace {
 
 using contract::Names;
-using contract::Span;
 
 /// The implementation that runs the node's forward; empty where the op has but one.
 std::string kernel_of(const NodeRecord& node, const RegionContext& operands) {
@@ -49,7 +48,7 @@ std::string kernel_of(const NodeRecord& node, const RegionContext& operands) {
   }
   if (shapes.empty()) return "";
   Why forward = why(*node.op, shapes, operands.operand(0).dtype(), node.attrs).front();
-  return forward.refused.empty() && forward.chosen == "own loops" ? "" : forward.chosen;
+  return forward.refused.empty() && forward.chosen == kOwnLoops ? "" : forward.chosen;
 }
 
 /// Who keeps the bytes of each value.
@@ -63,7 +62,7 @@ class ContractBuilder {
       : data_(tape.data()), preserver_(tape.memory().preserver()), names_(data_), holders_(data_.values.size()) {
     find_holders();
     std::vector<std::string> context = read_contexts(tape);
-    for (std::size_t s = 0; s < names_.spans().size(); ++s) add_contract(s, micro_batch, context);
+    for (std::size_t s = 0; s < names_.units().size(); ++s) add_contract(s, micro_batch, context);
     add_values();
   }
 
@@ -72,12 +71,12 @@ class ContractBuilder {
  private:
   const OperandRecord& operand(const NodeRecord& node, int i) const { return data_.operands[node.first_operand + i]; }
   void find_holders();
-  void add_contract(std::size_t span, std::int64_t micro_batch, const std::vector<std::string>& context);
-  void add_node(ReplayContract& contract, std::size_t span, std::uint32_t index);
-  void explain_needs(ReplayContract& contract, const Span& span);
-  void add_reads(ReplayContract& contract, std::size_t span, std::uint32_t index);
-  void add_effects(ReplayContract& contract, const Span& span, std::uint32_t index);
-  void add_preserved(ReadId read, std::size_t span, const std::string& storage, bool counts);
+  void add_contract(std::size_t unit, std::int64_t micro_batch, const std::vector<std::string>& context);
+  void add_node(ReplayContract& contract, std::size_t unit, std::uint32_t index);
+  void explain_needs(ReplayContract& contract, const Unit& unit);
+  void add_reads(ReplayContract& contract, std::size_t unit, std::uint32_t index);
+  void add_effects(ReplayContract& contract, const Unit& unit, std::uint32_t index);
+  void add_preserved(ReadId read, std::size_t unit, const std::string& storage, bool counts);
   void add_values();
 
   const TapeData& data_;
@@ -109,29 +108,29 @@ void ContractBuilder::find_holders() {
 
 void ContractBuilder::add_contract(std::size_t index, std::int64_t micro_batch,
                                    const std::vector<std::string>& context) {
-  const Span& span = names_.spans()[index];
+  const Unit& unit = names_.units()[index];
   ReplayContract& contract = set_.contracts.emplace_back();
-  contract.segment = span.id;
+  contract.segment = unit.id;
   contract.micro_batch = micro_batch;
-  SegmentOption option = span.segment == kNone ? SegmentOption{} : data_.segments[span.segment].option;
+  SegmentOption option = unit.segment == kNone ? SegmentOption{} : data_.segments[unit.segment].option;
   contract.values = option.values == ValueOption::replay ? "replay" : "retain";
   contract.state = to_string(option.state);
-  for (std::uint32_t n = span.first_node; n < span.end_node; ++n) {
+  for (std::uint32_t n = unit.first_node; n < unit.end_node; ++n) {
     add_node(contract, index, n);
     add_reads(contract, index, n);
-    add_effects(contract, span, n);
+    add_effects(contract, unit, n);
   }
-  if (contract.replayed()) explain_needs(contract, span);
-  const std::vector<std::string>& noted = span.segment != kNone && !data_.segments[span.segment].context.empty()
-                                              ? data_.segments[span.segment].context
+  if (contract.replayed()) explain_needs(contract, unit);
+  const std::vector<std::string>& noted = unit.segment != kNone && !data_.segments[unit.segment].context.empty()
+                                              ? data_.segments[unit.segment].context
                                               : context;
   for (std::size_t i = 0; i < noted.size(); ++i) contract.context.push_back({context_keys()[i].name, noted[i]});
 }
 
-void ContractBuilder::add_node(ReplayContract& contract, std::size_t span, std::uint32_t index) {
+void ContractBuilder::add_node(ReplayContract& contract, std::size_t unit, std::uint32_t index) {
   const NodeRecord& node = data_.nodes[index];
   ContractNode& out = contract.nodes.emplace_back();
-  out.number = index - names_.spans()[span].first_node;
+  out.number = index - names_.units()[unit].first_node;
   out.op = node.op->name;
   out.label = node.label;
   out.kernel = kernel_of(node, BoundingRegions(node, data_, BoundingRegions::Data::unread));
@@ -139,7 +138,7 @@ void ContractBuilder::add_node(ReplayContract& contract, std::size_t span, std::
   for (int i = 0; i < node.inputs + node.updates; ++i) {
     const OperandRecord& from = operand(node, i);
     out.operands.push_back(from.kind == OperandKind::absent  ? ""
-                           : from.kind == OperandKind::value ? names_.value(from.value, span)
+                           : from.kind == OperandKind::value ? names_.value(from.value, unit)
                                                              : names_.storage(from));
   }
   for (int r = 0; r < node.results; ++r)
@@ -147,17 +146,17 @@ void ContractBuilder::add_node(ReplayContract& contract, std::size_t span, std::
 }
 
 /// The reason why a replay runs a node is the first node that asks for what it makes.
-void ContractBuilder::explain_needs(ReplayContract& contract, const Span& span) {
-  const SegmentInstance& instance = data_.segments[span.segment];
-  for (std::uint32_t n : instance.needed) contract.nodes[n - span.first_node].needed = true;
+void ContractBuilder::explain_needs(ReplayContract& contract, const Unit& unit) {
+  const SegmentInstance& instance = data_.segments[unit.segment];
+  for (std::uint32_t n : instance.needed) contract.nodes[n - unit.first_node].needed = true;
   auto asked = [&](ValueId v, const ContractNode& by, const char* how) {
     const ValueRecord& value = data_.values[v];
-    if (value.segment != span.segment || value.tensor.defined()) return;
-    ContractNode& maker = contract.nodes[value.node - span.first_node];
+    if (value.segment != unit.segment || value.tensor.defined()) return;
+    ContractNode& maker = contract.nodes[value.node - unit.first_node];
     if (maker.needed && maker.why.empty()) maker.why = fmt::format("{} of #{} {} reads it", how, by.number, by.op);
   };
   for (ContractNode& out : contract.nodes) {
-    const NodeRecord& node = data_.nodes[span.first_node + static_cast<std::uint32_t>(out.number)];
+    const NodeRecord& node = data_.nodes[unit.first_node + static_cast<std::uint32_t>(out.number)];
     if (node.wanted) {
       for_each_bit(node.saved_operands, [&](int i) {
         if (operand(node, i).kind == OperandKind::value) asked(operand(node, i).value, out, "the backward");
@@ -172,27 +171,27 @@ void ContractBuilder::explain_needs(ReplayContract& contract, const Span& span) 
   }
   for (ContractNode& out : contract.nodes) {
     if (out.needed) continue;
-    const NodeRecord& node = data_.nodes[span.first_node + static_cast<std::uint32_t>(out.number)];
+    const NodeRecord& node = data_.nodes[unit.first_node + static_cast<std::uint32_t>(out.number)];
     bool kept = false;
     for (int r = 0; r < node.results; ++r) kept |= data_.values[node.first_value + r].tensor.defined();
     out.why = kept ? "what it made is kept" : "no backward reads what it made";
   }
 }
 
-void ContractBuilder::add_reads(ReplayContract& contract, std::size_t span, std::uint32_t index) {
+void ContractBuilder::add_reads(ReplayContract& contract, std::size_t unit, std::uint32_t index) {
   const NodeRecord& node = data_.nodes[index];
   Mask owed = node.owed_operands | node.replay_operands;
   for_each_bit(owed, [&](int i) {
     const OperandRecord& from = operand(node, i);
     bool value = from.kind == OperandKind::value;
-    if (value && names_.span_of(data_.values[from.value].node) == span) return;
-    const Tensor& tensor = value ? data_.values[from.value].tensor : from.tensor;
+    if (value && names_.units().of_node(data_.values[from.value].node) == unit) return;
+    const Tensor& tensor = tensor_of(data_, from);
     ReadId read = value ? data_.values[from.value].read : from.read;
     ContractRead& out = contract.reads.emplace_back();
-    out.node = index - names_.spans()[span].first_node;
-    out.operand = contract::operand_name(node, i);
+    out.node = index - names_.units()[unit].first_node;
+    out.operand = operand_name(*node.op, node.inputs, i);
     out.kind = value ? "value" : from.kind == OperandKind::leaf ? "leaf" : "state";
-    out.storage = value ? names_.value(from.value, span) : names_.storage(from);
+    out.storage = value ? names_.value(from.value, unit) : names_.storage(from);
     out.dtype = to_string(tensor.dtype());
     out.region = summarise(read != kNoRead ? preserver_.region(read) : tensor.region());
     // A value that its two-level run has let go of has no storage now; it comes back as it was made.
@@ -206,13 +205,13 @@ void ContractBuilder::add_reads(ReplayContract& contract, std::size_t span, std:
     } else {
       out.writer = names_.writer(preserver_.writer(read), version, tensor.storage(), index);
     }
-    if (read != kNoRead) add_preserved(read, span, out.storage, !value);
+    if (read != kNoRead) add_preserved(read, unit, out.storage, !value);
   });
 }
 
-void ContractBuilder::add_effects(ReplayContract& contract, const Span& span, std::uint32_t index) {
+void ContractBuilder::add_effects(ReplayContract& contract, const Unit& unit, std::uint32_t index) {
   const NodeRecord& node = data_.nodes[index];
-  std::int64_t number = index - span.first_node;
+  std::int64_t number = index - unit.first_node;
   if (node.draw.count > 0) {
     contract.draws.push_back({number, node.draw.seed, node.draw.id, node.draw.position, node.draw.count});
     contract.effects.push_back({number, node.op->name, "draw", "", {}});
@@ -226,14 +225,14 @@ void ContractBuilder::add_effects(ReplayContract& contract, const Span& span, st
     out.op = node.op->name;
     out.what = "write";
     bool value = to.kind == OperandKind::value;
-    const Tensor& tensor = value ? data_.values[to.value].tensor : to.tensor;
-    out.storage = value ? names_.value(to.value, names_.span_of(index)) : names_.storage(to);
+    const Tensor& tensor = tensor_of(data_, to);
+    out.storage = value ? names_.value(to.value, names_.units().of_node(index)) : names_.storage(to);
     BoundingRegions context(node, data_, BoundingRegions::Data::unread);
     out.region = summarise(node.op->region ? node.op->region(context, i) : tensor.region());
   }
 }
 
-void ContractBuilder::add_preserved(ReadId read, std::size_t span, const std::string& storage, bool counts) {
+void ContractBuilder::add_preserved(ReadId read, std::size_t unit, const std::string& storage, bool counts) {
   for (const Preserver::Kept& kept : preserver_.kept(read)) {
     auto [at, fresh] = preserved_at_.emplace(kept.id, set_.preserved.size());
     if (fresh) {
@@ -250,7 +249,7 @@ void ContractBuilder::add_preserved(ReadId read, std::size_t span, const std::st
     }
     PreservedObject& object = set_.preserved[at->second];
     object.reads += counts;
-    const std::string& id = names_.spans()[span].id;
+    const std::string& id = names_.units()[unit].id;
     if (std::find(object.segments.begin(), object.segments.end(), id) == object.segments.end())
       object.segments.push_back(id);
   }
@@ -262,12 +261,12 @@ void ContractBuilder::add_values() {
   for (ValueId v = 0; v < data_.values.size(); ++v) {
     const ValueRecord& value = data_.values[v];
     if (!value.tensor.defined()) continue;
-    std::size_t span = names_.span_of(value.node);
-    if (value.read != kNoRead) add_preserved(value.read, span, names_.value(v, names_.spans().size()), true);
-    std::vector<KeptValue>& list = set_.contracts[span].kept;
-    auto [at, fresh] = of.emplace(&value.tensor.storage(), std::pair(span, list.size()));
+    std::size_t unit = names_.units().of_node(value.node);
+    if (value.read != kNoRead) add_preserved(value.read, unit, names_.value(v, names_.units().size()), true);
+    std::vector<KeptValue>& list = set_.contracts[unit].kept;
+    auto [at, fresh] = of.emplace(&value.tensor.storage(), std::pair(unit, list.size()));
     if (fresh) {
-      list.push_back({names_.value(v, span), data_.nodes[value.node].op->name, contract::type_text(value.tensor),
+      list.push_back({names_.value(v, unit), data_.nodes[value.node].op->name, contract::type_text(value.tensor),
                       round_up_64(value.tensor.storage().bytes())});
     }
     KeptValue& kept = set_.contracts[at->second.first].kept[at->second.second];

@@ -84,11 +84,13 @@ void SegmentDiff::options() {
     lines_.push_back(fmt::format("  option: {} -> {}", option_text(a_), option_text(b_)));
 }
 
+constexpr std::size_t kMostPairs = 16'000'000;  // of nodes: a table of 64 MB
+
 /// Nodes of the same op are partners, in the longest common sequence; a pair of very long segments is matched by place.
 void SegmentDiff::align() {
   std::size_t n = a_.nodes.size(), m = b_.nodes.size();
   partner_.assign(m, -1);
-  if (n * m > 16'000'000) {
+  if (n * m > kMostPairs) {
     for (std::size_t j = 0; j < std::min(n, m); ++j)
       partner_[j] = a_.nodes[j].op == b_.nodes[j].op ? static_cast<std::int64_t>(j) : -1;
     return;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "recompute/fingerprint.h"
 #include "recompute/json_place.h"
 
@@ -225,12 +226,12 @@ ContractDocument parse_contracts(const std::string& text, const std::string& sou
   document.contracts = root.at("contracts").list(read_contract);
   std::set<std::string> ops;
   for (const auto& op : document.ops) {
-    if (!ops.insert(op.name).second) build.at("ops").refuse("the op '{}' stands twice", op.name.substr(0, 60));
+    if (!ops.insert(op.name).second) build.at("ops").refuse("the op '{}' stands twice", shown_part(op.name));
   }
   std::set<std::pair<std::int64_t, std::string>> segments;
   for (const ReplayContract& c : document.contracts) {
     if (!segments.insert({c.micro_batch, c.segment}).second)
-      root.at("contracts").refuse("the segment '{}' stands twice in one micro-batch", c.segment.substr(0, 60));
+      root.at("contracts").refuse("the segment '{}' stands twice in one micro-batch", shown_part(c.segment));
   }
   std::string trace = trace_fingerprint(document.contracts), all = contracts_fingerprint(document.contracts);
   if (document.trace_fingerprint != trace || document.contracts_fingerprint != all) {

@@ -1,31 +1,15 @@
 #include "recompute/contract_names.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "core/error.h"
 
 namespace reprise::contract {
 
-Names::Names(const TapeData& data) : data_(data) {
-  std::map<std::string, int> seen;
-  for (std::uint32_t n = 0; n < data.nodes.size(); ++n) {
-    std::uint32_t segment = data.nodes[n].segment;
-    if (spans_.empty() || spans_.back().segment != segment) {
-      Span span{segment, n, n, segment == kNone ? "(outside)" : data.segments[segment].name};
-      int occurrence = ++seen[span.id];
-      if (occurrence > 1) span.id += "/" + std::to_string(occurrence);
-      spans_.push_back(std::move(span));
-    }
-    spans_.back().end_node = n + 1;
-    span_of_.push_back(static_cast<std::uint32_t>(spans_.size() - 1));
-  }
-}
-
 std::string Names::node(std::uint32_t node, std::size_t seen_from) const {
-  const Span& span = spans_[span_of_[node]];
-  std::string number = "#" + std::to_string(node - span.first_node);
-  return span_of_[node] == seen_from ? number : span.id + number;
+  const Unit& unit = units_[units_.of_node(node)];
+  std::string number = "#" + std::to_string(node - unit.first_node);
+  return units_.of_node(node) == seen_from ? number : unit.id + number;
 }
 
 std::string Names::value(ValueId value, std::size_t seen_from) const {
@@ -64,7 +48,7 @@ LastWriter Names::writer(const Writer& writer, Clock version, const Storage& sto
   if (last.op != node.op->name) return last;
   for (int i = node.inputs; i < node.inputs + node.updates; ++i) {
     const OperandRecord& operand = data_.operands[node.first_operand + i];
-    const Tensor& tensor = operand.kind == OperandKind::value ? data_.values[operand.value].tensor : operand.tensor;
+    const Tensor& tensor = tensor_of(data_, operand);
     // A value that was let go of no longer says where it was; the op's name and number have to do then.
     if (!tensor.defined() || &tensor.storage() == &storage) last.node = this->node(n);
   }
@@ -93,16 +77,6 @@ std::vector<std::string> attr_texts(const NodeRecord& node) {
     texts.push_back(std::string(spec.name) + "=" + value);
   }
   return texts;
-}
-
-std::string operand_name(const NodeRecord& node, int index) {
-  const Op& op = *node.op;
-  std::string name = index >= node.inputs ? op.updates[static_cast<std::size_t>(index - node.inputs)]
-                                          : op.inputs[static_cast<std::size_t>(std::min(index, op.input_count() - 1))];
-  if (name.ends_with('?')) name.pop_back();
-  if (op.variadic && index < node.inputs && index >= op.input_count() - 1)
-    name += "[" + std::to_string(index - op.input_count() + 1) + "]";
-  return name;
 }
 
 std::string type_text(const Tensor& tensor) { return to_string(tensor.dtype()) + to_string(tensor.shape()); }

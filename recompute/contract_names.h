@@ -1,5 +1,5 @@
-// Names of spans, nodes, values and storages in contracts. A span is a segment instance, or a run of nodes between two:
-// the implicit retained segments. Used by recompute/contract.cpp only.
+// Names of nodes, values and storages in contracts, each as seen from a unit (recompute/units.h). Used by
+// recompute/contract.cpp only.
 #pragma once
 
 #include <map>
@@ -8,24 +8,18 @@
 #include <vector>
 
 #include "recompute/contract.h"
+#include "recompute/units.h"
 
 namespace reprise::contract {
 
-struct Span {
-  std::uint32_t segment = kNone;  // kNone between segments
-  std::uint32_t first_node = 0, end_node = 0;
-  std::string id;
-};
-
 class Names {
  public:
-  explicit Names(const TapeData& data);
+  explicit Names(const TapeData& data) : data_(data), units_(data) {}
 
-  const std::vector<Span>& spans() const { return spans_; }
-  std::size_t span_of(std::uint32_t node) const { return span_of_[node]; }
-  /// "#3" in its own span, else "head#3".
+  const Units& units() const { return units_; }
+  /// "#3" in its own unit, else "head#3".
   std::string node(std::uint32_t node, std::size_t seen_from) const;
-  std::string node(std::uint32_t node) const { return this->node(node, spans_.size()); }
+  std::string node(std::uint32_t node) const { return this->node(node, units_.size()); }
   /// The same with ".1" for the second result of the node.
   std::string value(ValueId value, std::size_t seen_from) const;
   /// The storage's name; storages of one name are told apart, and those without are numbered as they come.
@@ -37,8 +31,7 @@ class Names {
   std::string number_of(const Storage& storage) const;
 
   const TapeData& data_;
-  std::vector<Span> spans_;
-  std::vector<std::uint32_t> span_of_;
+  Units units_;
   std::map<std::uint64_t, std::string> storages_;  // by serial
   std::set<std::string> taken_;
   int unnamed_ = 0;
@@ -46,8 +39,6 @@ class Names {
 
 /// "stride_h=1" for each attribute that the op declares.
 std::vector<std::string> attr_texts(const NodeRecord& node);
-/// The declared name of operand `index`.
-std::string operand_name(const NodeRecord& node, int index);
 /// "f32[2, 3]".
 std::string type_text(const Tensor& tensor);
 

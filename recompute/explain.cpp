@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/text.h"
 
@@ -142,15 +142,15 @@ struct OwedLine {
 };
 
 /// Reads that are as live as when they were made, of storages that nobody has written: the parameters, mostly.
-bool quiet(const ContractRead& r, const std::map<std::string, bool>& written) {
+bool quiet(const ContractRead& r, const std::set<std::string>& written) {
   return r.kind != "value" && r.version == 0 && !written.contains(r.storage);
 }
 
 std::string owed_table(const ContractSet& set, const ExplainOptions& options) {
-  std::map<std::string, bool> written;
+  std::set<std::string> written;
   for (const ReplayContract& c : set.contracts) {
     for (const ContractEffect& e : c.effects) {
-      if (e.what == "write") written[e.storage] = true;
+      if (e.what == "write") written.insert(e.storage);
     }
   }
   std::vector<Row> rows{{"segment", "storage", "read by", "bytes", "version", "written last by", "owed for"}};

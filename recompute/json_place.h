@@ -3,7 +3,7 @@
 // believed.
 #pragma once
 
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace reprise {
 
@@ -32,65 +33,21 @@ class JsonPlace {
 
   bool is_object() const { return json_.is_object(); }
   bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
-  JsonPlace at(const char* key) const {
-    auto found = json_.find(key);
-    if (found == json_.end()) refuse("expected the key '{}', got none", key);
-    return {*found, who_, source_, path_.empty() ? key : path_ + "." + key};
-  }
+  /// What stands under a key of an object. Errors (user), as of all below: it is not there, or not what is asked for.
+  JsonPlace at(const char* key) const;
   /// The object under a key, whatever keys it has.
-  JsonPlace object_at(const char* key) const {
-    JsonPlace found = at(key);
-    if (!found.is_object()) found.refuse("expected an object, got {}", found.json_.type_name());
-    return found;
-  }
+  JsonPlace object_at(const char* key) const;
   /// An object of no keys but these.
-  const JsonPlace& object(const std::set<std::string>& keys) const {
-    if (!json_.is_object()) refuse("expected an object, got {}", json_.type_name());
-    for (const auto& [key, value] : json_.items()) {
-      if (!keys.contains(key)) refuse("unknown key '{}'", key.substr(0, 60));
-    }
-    return *this;
-  }
-  std::string text() const {
-    if (!json_.is_string()) refuse("expected text, got {}", json_.type_name());
-    return json_.get<std::string>();
-  }
-  std::string one_of(std::initializer_list<const char*> words) const {
-    std::string word = text(), known;
-    for (const char* each : words) {
-      if (word == each) return word;
-      known += (known.empty() ? "" : ", ") + std::string(each);
-    }
-    refuse("expected one of {}, got '{}'", known, word.substr(0, 60));
-  }
-  bool flag() const {
-    if (!json_.is_boolean()) refuse("expected true or false, got {}", json_.type_name());
-    return json_.get<bool>();
-  }
-  std::uint64_t natural() const {
-    if (!json_.is_number_unsigned())
-      refuse("expected a whole number from 0 on, got {}", json_.is_number() ? json_.dump() : json_.type_name());
-    return json_.get<std::uint64_t>();
-  }
-  std::int64_t count() const {
-    std::uint64_t number = natural();
-    if (number > static_cast<std::uint64_t>(INT64_MAX)) refuse("expected a number below 2^63, got {}", number);
-    return static_cast<std::int64_t>(number);
-  }
-  std::int64_t integer(std::int64_t least, std::int64_t most) const {
-    bool fits = json_.is_number_integer() &&
-                (!json_.is_number_unsigned() || json_.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX));
-    std::int64_t value = fits ? json_.get<std::int64_t>() : 0;
-    if (fits && value >= least && value <= most) return value;
-    refuse("expected a whole number from {} to {}, got {}", least, most,
-           json_.is_number() ? json_.dump() : json_.type_name());
-  }
-  double real(double least, double most) const {
-    double value = json_.is_number() ? json_.get<double>() : NAN;
-    if (value >= least && value <= most) return value;
-    refuse("expected a number from {} to {}, got {}", least, most,
-           json_.is_number() ? json_.dump() : json_.type_name());
-  }
+  const JsonPlace& object(const std::set<std::string>& keys) const;
+  std::string text() const;
+  std::string one_of(std::initializer_list<const char*> words) const;
+  bool flag() const;
+  /// From 0 to 2^64 - 1, and to 2^63 - 1.
+  std::uint64_t natural() const;
+  std::int64_t count() const;
+  std::int64_t integer(std::int64_t least, std::int64_t most) const;
+  double real(double least, double most) const;
+  /// What `read` makes of each item of a list of at most `most`.
   template <class Read>
   auto list(Read&& read, std::size_t most = SIZE_MAX) const {
     if (!json_.is_array()) refuse("expected a list, got {}", json_.type_name());
@@ -102,16 +59,9 @@ class JsonPlace {
     }
     return out;
   }
-  std::vector<std::string> texts() const {
-    return list([](const JsonPlace& place) { return place.text(); });
-  }
-  std::vector<std::pair<std::string, std::string>> pairs() const {
-    if (!json_.is_object()) refuse("expected an object, got {}", json_.type_name());
-    std::vector<std::pair<std::string, std::string>> out;
-    for (const auto& [key, value] : json_.items())
-      out.emplace_back(key, JsonPlace(value, who_, source_, path_ + "." + key).text());
-    return out;
-  }
+  std::vector<std::string> texts() const;
+  /// The keys of an object with their texts, in the order written.
+  std::vector<std::pair<std::string, std::string>> pairs() const;
 
  private:
   const Json& json_;
@@ -132,7 +82,7 @@ typename Json::parser_callback_t strict_parse(const char* who, std::string sourc
     if (event != Json::parse_event_t::key) return true;
     std::string key = value.template get<std::string>();
     if (keys.back().insert(key).second) return true;
-    fail(ErrorKind::user, "[{}] {}: the key '{}' comes twice in one object", who, source, key.substr(0, 60));
+    fail(ErrorKind::user, "[{}] {}: the key '{}' comes twice in one object", who, source, shown_part(key));
   };
 }
 

@@ -1,45 +1,120 @@
 #include "recompute/plan_step.h"
 
+#include <optional>
+
 #include "core/error.h"
 
 namespace reprise {
 
-Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices,
-                       const std::function<void()>& between) {
-  if (!dry.memory().is_dry())
-    fail(ErrorKind::internal, "[make_schedule] expected a tape on memory without bytes, got one with bytes");
-  Schedule schedule;
-  schedule.exact = false;  // until it is whole: the second pass has nothing to be held against
-  schedule.choices = std::move(choices);
-  schedule.draft = true;
-  dry.clear();
-  dry.follow(&schedule);
-  {
-    Value root = forward();
-    for (const NodeRecord& node : dry.data().nodes) {
-      schedule.nodes.push_back({node.op, node.signature, node.owed_operands, node.owed_results, node.replay_operands});
+namespace {
+
+void require_dry(std::span<Tape* const> tapes) {
+  if (tapes.empty()) fail(ErrorKind::internal, "[make_schedule] expected a tape at least, got none");
+  for (const Tape* tape : tapes) {
+    Memory& memory = const_cast<Tape*>(tape)->memory();
+    if (!memory.is_dry())
+      fail(ErrorKind::internal, "[make_schedule] expected a tape on memory without bytes, got one with bytes");
+    if (&memory != &tapes.front()->memory())
+      fail(ErrorKind::internal, "[make_schedule] expected tapes of one memory, got one of another");
+  }
+}
+
+/// Both passes found the same backwards, or the schedule tells of none that came.
+void require_whole(const Schedule& schedule) {
+  for (std::size_t i = 0; i < schedule.backwards.size(); ++i) {
+    if (schedule.backwards[i].end.events > 0) continue;
+    fail(
+        ErrorKind::user,
+        "[make_schedule] expected {} backwards in the second trace of the step, as in the first, got {}. Make it start "
+        "from the same host state each time.",
+        schedule.backwards.size(), i);
+  }
+}
+
+/// While it lives writes save nothing: a first pass asks only which reads are owed, which does not depend on what
+/// saving them takes.
+class SavingNothing {
+ public:
+  explicit SavingNothing(Preserver& preserver) : preserver_(preserver), before_(preserver.unchecked()) {
+    preserver.set_unchecked(true);
+  }
+  ~SavingNothing() { preserver_.set_unchecked(before_); }
+  SavingNothing(const SavingNothing&) = delete;
+  SavingNothing& operator=(const SavingNothing&) = delete;
+
+ private:
+  Preserver& preserver_;
+  bool before_;
+};
+
+/// One pass of the step. The tapes are empty again after it.
+void trace(std::span<Tape* const> tapes, std::vector<ScheduleInMaking>& making,
+           const std::function<void(bool draft)>& step, bool draft) {
+  for (Tape* tape : tapes) tape->clear();
+  for (std::size_t i = 0; i < tapes.size(); ++i) {
+    making[i].schedule.draft = draft;
+    tapes[i]->follow_making(making[i]);
+  }
+  std::optional<SavingNothing> nothing;
+  if (draft) nothing.emplace(tapes.front()->memory().preserver());
+  step(draft);
+}
+
+/// `step(draft)` traced twice: see plan_step.h.
+std::vector<Schedule> make(std::span<Tape* const> tapes, const std::function<void(bool draft)>& step,
+                           std::vector<std::vector<NodeChoice>> choices) {
+  require_dry(tapes);
+  std::vector<ScheduleInMaking> making(tapes.size());
+  for (std::size_t i = 0; i < tapes.size(); ++i) {
+    if (i < choices.size()) making[i].schedule.choices = std::move(choices[i]);
+    making[i].schedule.exact = false;  // until it is whole: the second pass has nothing to be held against
+  }
+  trace(tapes, making, step, true);
+  bool exact = true;
+  for (std::size_t i = 0; i < tapes.size(); ++i) exact &= !making[i].by_data && !tapes[i]->data().data_dependent;
+  for (Tape* tape : tapes) tape->clear();
+  for (const ScheduleInMaking& each : making) {
+    for (const LeafRef& leaf : each.given_gradients) {
+      leaf->grad = Tensor();
+      leaf->clear_grad();
     }
   }
-  bool exact = !dry.data().data_dependent;
-  dry.clear();
-  schedule.draft = false;
-  Meter& meter = dry.memory().meter();
-  meter.reset_peak();
-  dry.follow(&schedule);
-  dry.memory().dry()->record_lives();
-  {
+  DryAllocator& dry = *tapes.front()->memory().dry();
+  tapes.front()->memory().meter().reset_peak();
+  dry.record_lives();
+  trace(tapes, making, step, false);
+  for (Tape* tape : tapes) tape->clear();
+  PlacementPlan placement = plan_placement(dry.lives(), Arena::kSmallBytes);
+  std::vector<Schedule> schedules;
+  for (ScheduleInMaking& each : making) {
+    require_whole(each.schedule);
+    each.schedule.exact = exact;
+    each.schedule.placement = placement;
+    schedules.push_back(std::move(each.schedule));
+  }
+  return schedules;
+}
+
+}  // namespace
+
+Schedule make_schedule(Tape& dry, const std::function<Value()>& forward, std::vector<NodeChoice> choices,
+                       const std::function<void()>& between) {
+  Tape* tapes[] = {&dry};
+  auto step = [&](bool draft) {
     Value root = forward();
-    schedule.forward = dry.trail();
-    schedule.host_saves = dry.host_saves();
+    if (draft) return dry.foresee_backward(root);
     if (between) between();
     dry.backward(root);
-    schedule.step = dry.trail();
-  }
-  schedule.peak = meter.snapshot();
-  dry.clear();
-  schedule.placement = plan_placement(dry.memory().dry()->lives(), Arena::kSmallBytes);
-  schedule.exact = exact;
-  return schedule;
+  };
+  std::vector<std::vector<NodeChoice>> all;
+  all.push_back(std::move(choices));
+  return std::move(make(tapes, step, std::move(all)).front());
+}
+
+std::vector<Schedule> make_schedules(std::span<Tape* const> tapes, const std::function<void()>& step,
+                                     std::vector<std::vector<NodeChoice>> choices) {
+  return make(
+      tapes, [&](bool) { step(); }, std::move(choices));
 }
 
 }  // namespace reprise

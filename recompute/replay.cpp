@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "autograd/array.h"
+#include "autograd/execute.h"
 #include "autograd/lifetime.h"
 #include "core/error.h"
 #include "recompute/context.h"

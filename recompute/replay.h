@@ -4,9 +4,9 @@
 // storages are never executed; in-place writes to private values are, because they are part of computing the value.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "autograd/execute.h"
 #include "autograd/replayer.h"
 #include "autograd/tape.h"
 

@@ -84,10 +84,10 @@ std::string type_name(KeyType type);
 
 /// Converts what was written into the key's type. Errors (config) name the position, what was expected and what was
 /// found.
-ConfigValue read_value(const Key& key, const Node& node);
+ConfigValue read_value(const Key& key, const ConfigNode& node);
 
 /// One entry of a map key: checks the option.
-std::string read_map_option(const Key& key, const std::string& entry, const Node& node);
+std::string read_map_option(const Key& key, const std::string& entry, const ConfigNode& node);
 
 /// The value as YAML on one line; reading it back gives the same value.
 std::string value_yaml(const Key& key, const ConfigValue& value);

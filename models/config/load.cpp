@@ -11,8 +11,8 @@ namespace {
 /// One thing that a file or an argument says about one key (or one entry of a map key).
 struct Assignment {
   std::string key;
-  std::string entry;           // of a map key, when only that entry is meant
-  const Node* node = nullptr;  // null: back to the default
+  std::string entry;                 // of a map key, when only that entry is meant
+  const ConfigNode* node = nullptr;  // null: back to the default
   Position position;
   bool from_file = false;
 };
@@ -23,7 +23,7 @@ class ConfigLoader {
  public:
   explicit ConfigLoader(const Schema& schema) : schema_(schema), all_(schema.all_keys()) {}
 
-  Config load(const Node& root, const std::string& file, const std::vector<OverrideText>& texts) {
+  Config load(const ConfigNode& root, const std::string& file, const std::vector<OverrideText>& texts) {
     gather_map(root, "", true);
     refuse_duplicates();
     for (const OverrideText& text : texts) overrides_.push_back(read_override(text));
@@ -44,20 +44,21 @@ class ConfigLoader {
                                 : "Nearest known key is " + quoted_for_message(nearest));
   }
 
-  void gather_map(const Node& map, const std::string& prefix, bool from_file) {
-    for (const Node::Entry& entry : map.entries) gather(prefix + entry.key, entry.position, entry.value, from_file);
+  void gather_map(const ConfigNode& map, const std::string& prefix, bool from_file) {
+    for (const ConfigNode::Entry& entry : map.entries)
+      gather(prefix + entry.key, entry.position, entry.value, from_file);
   }
 
-  void gather(const std::string& name, const Position& position, const Node& node, bool from_file) {
+  void gather(const std::string& name, const Position& position, const ConfigNode& node, bool from_file) {
     if (all_.find(name) != nullptr) {
       assignments_.push_back({name, "", &node, position, from_file});
     } else if (const Key* map = all_.find_map_over(name)) {
       assignments_.push_back({map->name, name.substr(map->name.size() + 1), &node, position, from_file});
     } else if (!all_.is_section(name)) {
       refuse_unknown(position, name);
-    } else if (node.kind == Node::Kind::map) {
+    } else if (node.kind == ConfigNode::Kind::map) {
       gather_map(node, name + ".", from_file);
-    } else if (node.kind != Node::Kind::null) {
+    } else if (node.kind != ConfigNode::Kind::null) {
       fail_config(node.position, "{} is a section: expected keys below it such as {}, got {}", name, first_key_in(name),
                   describe(node));
     }
@@ -90,7 +91,7 @@ class ConfigLoader {
   void refuse_if_set(const Override& override) const {
     for (const Assignment& assignment : assignments_) {
       bool whole_map =
-          assignment.entry.empty() && assignment.node != nullptr && assignment.node->kind == Node::Kind::map;
+          assignment.entry.empty() && assignment.node != nullptr && assignment.node->kind == ConfigNode::Kind::map;
       std::string name = assignment.entry.empty() ? assignment.key : assignment.key + "." + assignment.entry;
       if (name != override.key || whole_map) continue;
       fail_config(override.position, "{} is already set at {}. Leave out the \"+\" to change it", override.key,
@@ -153,12 +154,12 @@ class ConfigLoader {
       return;
     }
     ConfigValue value = read_value(*key, *assignment.node);
-    if (key->type != KeyType::map || assignment.node->kind == Node::Kind::null) {
+    if (key->type != KeyType::map || assignment.node->kind == ConfigNode::Kind::null) {
       setting.entries.clear();
       setting.value = std::move(value);
     } else {
       // As in Hydra, a map given later is merged into what is there.
-      for (const Node::Entry& entry : assignment.node->entries) {
+      for (const ConfigNode::Entry& entry : assignment.node->entries) {
         put(std::get<WordMap>(setting.value), entry.key, read_map_option(*key, entry.key, entry.value));
         setting.entries[entry.key] = entry.position;
       }
@@ -206,16 +207,16 @@ class ConfigLoader {
 
 namespace {
 
-Node empty_map() {
-  Node node;
-  node.kind = Node::Kind::map;
+ConfigNode empty_map() {
+  ConfigNode node;
+  node.kind = ConfigNode::Kind::map;
   return node;
 }
 
 }  // namespace
 
 Config load_numbered_config(const std::string& file, const std::vector<OverrideText>& overrides, const Schema& schema) {
-  Node root = file.empty() ? empty_map() : read_yaml_file(file);
+  ConfigNode root = file.empty() ? empty_map() : read_yaml_file(file);
   return ConfigLoader(schema).load(root, file, overrides);
 }
 
@@ -225,7 +226,7 @@ Config load_config(const std::string& file, const std::vector<std::string>& over
 
 Config parse_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides,
                     const Schema& schema) {
-  Node root = read_yaml(text, source);
+  ConfigNode root = read_yaml(text, source);
   return ConfigLoader(schema).load(root, source, number_overrides(overrides));
 }
 

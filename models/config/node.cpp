@@ -9,12 +9,12 @@ std::string Position::text() const {
   return fmt::format("{}:{}:{}", source, line, column);
 }
 
-std::string describe(const Node& node) {
+std::string describe(const ConfigNode& node) {
   switch (node.kind) {
-    case Node::Kind::null: return "nothing";
-    case Node::Kind::list: return "a list";
-    case Node::Kind::map: return "a map";
-    case Node::Kind::scalar: break;
+    case ConfigNode::Kind::null: return "nothing";
+    case ConfigNode::Kind::list: return "a list";
+    case ConfigNode::Kind::map: return "a map";
+    case ConfigNode::Kind::scalar: break;
   }
   return (node.quoted ? "the quoted text " : "") + quoted_for_message(node.text);
 }

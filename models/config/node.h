@@ -31,26 +31,26 @@ constexpr int kDeepestNesting = 32;
 constexpr std::int64_t kLongestConfigFile = 256 * 1024;
 constexpr std::int64_t kLongestOverride = 64 * 1024;
 
-struct Node {
+struct ConfigNode {
   enum class Kind : std::uint8_t { null, scalar, list, map };
   struct Entry;
 
   Kind kind = Kind::null;
-  bool quoted = false;         // a scalar written in quotes is text, never a number
-  std::string text;            // of a scalar
-  std::vector<Node> items;     // of a list
-  std::vector<Entry> entries;  // of a map, in the order written
+  bool quoted = false;            // a scalar written in quotes is text, never a number
+  std::string text;               // of a scalar
+  std::vector<ConfigNode> items;  // of a list
+  std::vector<Entry> entries;     // of a map, in the order written
   Position position;
 };
 
-struct Node::Entry {
+struct ConfigNode::Entry {
   std::string key;
   Position position;
-  Node value;
+  ConfigNode value;
 };
 
 /// "a list", "the text \"x\"": how error texts name what was found.
-std::string describe(const Node& node);
+std::string describe(const ConfigNode& node);
 
 /// Text in double quotes with anything unprintable escaped, cut after 80 bytes. For error texts.
 std::string quoted_for_message(std::string_view text);

@@ -93,7 +93,7 @@ class OverrideReader {
                 quoted_for_message(std::string_view(text_).substr(offset_, 1)));
   }
 
-  Node read_value(int depth, Place place) {
+  ConfigNode read_value(int depth, Place place) {
     skip_blanks();
     if (depth >= kDeepestNesting) fail_config(here(), "nested deeper than {} levels", kDeepestNesting);
     if (peek() == '[') return read_list(depth);
@@ -102,8 +102,8 @@ class OverrideReader {
     return read_bare(place);
   }
 
-  Node read_list(int depth) {
-    Node node = start(Node::Kind::list);
+  ConfigNode read_list(int depth) {
+    ConfigNode node = start(ConfigNode::Kind::list);
     ++offset_;
     skip_blanks();
     while (peek() != ']' || !node.items.empty()) {
@@ -117,15 +117,15 @@ class OverrideReader {
     return node;
   }
 
-  Node read_map(int depth) {
-    Node node = start(Node::Kind::map);
+  ConfigNode read_map(int depth) {
+    ConfigNode node = start(ConfigNode::Kind::map);
     ++offset_;
     skip_blanks();
     while (peek() != '}' || !node.entries.empty()) {
       skip_blanks();
       Position key_position = here();
       std::string key = peek() == '\'' || peek() == '"' ? read_quoted().text : read_bare_key();
-      for (const Node::Entry& other : node.entries) {
+      for (const ConfigNode::Entry& other : node.entries) {
         if (other.key != key) continue;
         fail_config(key_position, "the key {} is given twice. The first is at {}", quoted_for_message(key),
                     other.position.text());
@@ -152,8 +152,8 @@ class OverrideReader {
     return text_.substr(begin, end - begin);
   }
 
-  Node read_quoted() {
-    Node node = start(Node::Kind::scalar);
+  ConfigNode read_quoted() {
+    ConfigNode node = start(ConfigNode::Kind::scalar);
     node.quoted = true;
     char quote = peek();
     ++offset_;
@@ -168,8 +168,8 @@ class OverrideReader {
     return node;
   }
 
-  Node read_bare(Place place) {
-    Node node = start(Node::Kind::scalar);
+  ConfigNode read_bare(Place place) {
+    ConfigNode node = start(ConfigNode::Kind::scalar);
     std::string_view enders = place == Place::in_list ? ",]" : place == Place::in_map ? ",}" : ",";
     std::size_t kept = 0;  // length of the text without the blanks at its end
     while (!at_end() && enders.find(peek()) == std::string_view::npos) {
@@ -192,14 +192,14 @@ class OverrideReader {
     node.text.resize(kept);
     if (node.text.empty() && place != Place::top) fail_config(node.position, "expected a value, got {}", found());
     if (node.text == "null" || node.text == "NULL" || node.text == "Null") {
-      node.kind = Node::Kind::null;
+      node.kind = ConfigNode::Kind::null;
       node.text.clear();
     }
     return node;
   }
 
-  Node start(Node::Kind kind) const {
-    Node node;
+  ConfigNode start(ConfigNode::Kind kind) const {
+    ConfigNode node;
     node.kind = kind;
     node.position = here();
     return node;

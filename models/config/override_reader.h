@@ -29,7 +29,7 @@ struct Override {
   std::string key;
   Position position;  // of the key
   bool has_value = false;
-  Node value;
+  ConfigNode value;
 };
 
 /// Errors (config) name the argument and the column.

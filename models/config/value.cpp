@@ -59,25 +59,25 @@ std::optional<bool> parse_boolean(const std::string& text) {
   return std::nullopt;
 }
 
-[[noreturn]] void refuse(const Key& key, const Node& node, const std::string& hint = "") {
+[[noreturn]] void refuse(const Key& key, const ConfigNode& node, const std::string& hint = "") {
   fail_config(node.position, "{} expects {}, got {}{}{}", key.name, expectation(key), describe(node),
               hint.empty() ? "" : ". ", hint);
 }
 
-const std::string& plain_scalar(const Key& key, const Node& node) {
-  if (node.kind != Node::Kind::scalar) refuse(key, node);
+const std::string& plain_scalar(const Key& key, const ConfigNode& node) {
+  if (node.kind != ConfigNode::Kind::scalar) refuse(key, node);
   if (node.quoted) refuse(key, node, "Leave out the quotes");
   return node.text;
 }
 
-void require_printable(const Key& key, const Node& node) {
+void require_printable(const Key& key, const ConfigNode& node) {
   for (char c : node.text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) refuse(key, node, "Control characters are not accepted");
   }
 }
 
-std::string choice_of(const Key& key, const Node& node, const Words& choices) {
-  if (node.kind != Node::Kind::scalar) refuse(key, node);
+std::string choice_of(const Key& key, const ConfigNode& node, const Words& choices) {
+  if (node.kind != ConfigNode::Kind::scalar) refuse(key, node);
   std::string word = node.text;
   // Programs that write YAML 1.1 turn a plain `off` into false and `on` into true.
   bool is_switch = choices.size() == 2 && choices[0] == "off" && choices[1] == "on";
@@ -89,28 +89,28 @@ std::string choice_of(const Key& key, const Node& node, const Words& choices) {
   refuse(key, node, nearest.empty() ? "" : "Nearest is " + nearest);
 }
 
-Words words_of(const Key& key, const Node& node) {
-  if (node.kind == Node::Kind::null) return {};
-  if (node.kind == Node::Kind::scalar) {
+Words words_of(const Key& key, const ConfigNode& node) {
+  if (node.kind == ConfigNode::Kind::null) return {};
+  if (node.kind == ConfigNode::Kind::scalar) {
     require_printable(key, node);
     if (key.choices.empty()) return {node.text};
     return {choice_of(key, node, key.choices)};
   }
-  if (node.kind != Node::Kind::list) refuse(key, node);
+  if (node.kind != ConfigNode::Kind::list) refuse(key, node);
   Words words;
-  for (const Node& item : node.items) {
-    if (item.kind != Node::Kind::scalar || item.text.empty()) refuse(key, item);
+  for (const ConfigNode& item : node.items) {
+    if (item.kind != ConfigNode::Kind::scalar || item.text.empty()) refuse(key, item);
     require_printable(key, item);
     words.push_back(item.text);
   }
   return words;
 }
 
-Numbers numbers_of(const Key& key, const Node& node) {
-  if (node.kind == Node::Kind::null) return {};
-  if (node.kind != Node::Kind::list) refuse(key, node, "Write it as [a, b]");
+Numbers numbers_of(const Key& key, const ConfigNode& node) {
+  if (node.kind == ConfigNode::Kind::null) return {};
+  if (node.kind != ConfigNode::Kind::list) refuse(key, node, "Write it as [a, b]");
   Numbers numbers;
-  for (const Node& item : node.items) {
+  for (const ConfigNode& item : node.items) {
     auto number = parse_real(plain_scalar(key, item));
     if (!number || !key.range.holds(*number)) refuse(key, item);
     numbers.push_back(*number);
@@ -118,11 +118,11 @@ Numbers numbers_of(const Key& key, const Node& node) {
   return numbers;
 }
 
-WordMap map_of(const Key& key, const Node& node) {
-  if (node.kind == Node::Kind::null) return {};
-  if (node.kind != Node::Kind::map) refuse(key, node);
+WordMap map_of(const Key& key, const ConfigNode& node) {
+  if (node.kind == ConfigNode::Kind::null) return {};
+  if (node.kind != ConfigNode::Kind::map) refuse(key, node);
   WordMap map;
-  for (const Node::Entry& entry : node.entries)
+  for (const ConfigNode::Entry& entry : node.entries)
     map.emplace_back(entry.key, read_map_option(key, entry.key, entry.value));
   return map;
 }
@@ -230,19 +230,19 @@ std::string expectation(const Key& key) {
   return "a value";
 }
 
-std::string read_map_option(const Key& key, const std::string& entry, const Node& node) {
+std::string read_map_option(const Key& key, const std::string& entry, const ConfigNode& node) {
   if (entry.empty()) refuse(key, node, "Each entry has a name");
-  Node named;
+  ConfigNode named;
   named.text = entry;
   named.position = node.position;
   require_printable(key, named);
   if (!key.choices.empty()) return choice_of(key, node, key.choices);
-  if (node.kind != Node::Kind::scalar) refuse(key, node);
+  if (node.kind != ConfigNode::Kind::scalar) refuse(key, node);
   require_printable(key, node);
   return node.text;
 }
 
-ConfigValue read_value(const Key& key, const Node& node) {
+ConfigValue read_value(const Key& key, const ConfigNode& node) {
   switch (key.type) {
     case KeyType::integer: {
       auto number = parse_integer(plain_scalar(key, node));
@@ -260,20 +260,21 @@ ConfigValue read_value(const Key& key, const Node& node) {
       return *flag;
     }
     case KeyType::text:
-      if (node.kind == Node::Kind::null) return std::string();
-      if (node.kind != Node::Kind::scalar) refuse(key, node);
+      if (node.kind == ConfigNode::Kind::null) return std::string();
+      if (node.kind != ConfigNode::Kind::scalar) refuse(key, node);
       require_printable(key, node);
       return node.text;
     case KeyType::choice: return choice_of(key, node, key.choices);
     case KeyType::bytes: {
-      if (node.kind == Node::Kind::null || (node.kind == Node::Kind::scalar && node.text == "none")) return Bytes();
-      if (node.kind != Node::Kind::scalar) refuse(key, node);
+      if (node.kind == ConfigNode::Kind::null || (node.kind == ConfigNode::Kind::scalar && node.text == "none"))
+        return Bytes();
+      if (node.kind != ConfigNode::Kind::scalar) refuse(key, node);
       Bytes bytes = parse_bytes(node.text);
       if (!bytes) refuse(key, node);
       return bytes;
     }
     case KeyType::duration: {
-      if (node.kind != Node::Kind::scalar) refuse(key, node);
+      if (node.kind != ConfigNode::Kind::scalar) refuse(key, node);
       auto seconds = parse_duration(node.text);
       if (!seconds || !key.range.holds(*seconds)) refuse(key, node);
       return *seconds;

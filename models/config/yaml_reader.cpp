@@ -26,10 +26,10 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAnchor(const YAML::Mark& mark, const std::string&) override {
     fail_config(at(mark), "anchors (&name) are not read here. Write the value out where it is needed");
   }
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { place(make(Node::Kind::null, mark)); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { place(make(ConfigNode::Kind::null, mark)); }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& value) override {
-    Node node = make(Node::Kind::scalar, mark);
+    ConfigNode node = make(ConfigNode::Kind::scalar, mark);
     node.text = value;
     node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
     if (!node.quoted) refuse_tag(mark, tag);
@@ -38,21 +38,21 @@ class TreeBuilder : public YAML::EventHandler {
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
                        YAML::EmitterStyle::value) override {
     refuse_tag(mark, tag);
-    open(make(Node::Kind::list, mark));
+    open(make(ConfigNode::Kind::list, mark));
   }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, YAML::EmitterStyle::value) override {
     refuse_tag(mark, tag);
-    open(make(Node::Kind::map, mark));
+    open(make(ConfigNode::Kind::map, mark));
   }
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
 
-  Node take() { return std::move(root_); }
+  ConfigNode take() { return std::move(root_); }
 
  private:
   /// A list or map under construction; for a map, the key that waits for its value.
   struct Open {
-    Node node;
+    ConfigNode node;
     bool has_key = false;
     std::string key;
     Position key_position;
@@ -62,8 +62,8 @@ class TreeBuilder : public YAML::EventHandler {
     if (mark.is_null()) return {source_, 1, 1};
     return {source_, mark.line + 1, mark.column + 1};
   }
-  Node make(Node::Kind kind, const YAML::Mark& mark) const {
-    Node node;
+  ConfigNode make(ConfigNode::Kind kind, const YAML::Mark& mark) const {
+    ConfigNode node;
     node.kind = kind;
     node.position = at(mark);
     return node;
@@ -72,26 +72,27 @@ class TreeBuilder : public YAML::EventHandler {
     if (tag.empty() || tag == "?") return;
     fail_config(at(mark), "the tag {} is not read here. Leave it out", quoted_for_message(tag));
   }
-  void open(Node node) {
+  void open(ConfigNode node) {
     if (open_.size() >= kDeepestNesting) {
       fail_config(node.position, "nested deeper than {} levels", kDeepestNesting);
     }
-    bool in_map_without_key = !open_.empty() && open_.back().node.kind == Node::Kind::map && !open_.back().has_key;
+    bool in_map_without_key =
+        !open_.empty() && open_.back().node.kind == ConfigNode::Kind::map && !open_.back().has_key;
     if (in_map_without_key) fail_config(node.position, "expected a key, got {}. Keys are plain words", describe(node));
     open_.push_back(Open{std::move(node), false, {}, {}});
   }
   void close() {
-    Node node = std::move(open_.back().node);
+    ConfigNode node = std::move(open_.back().node);
     open_.pop_back();
     place(std::move(node));
   }
-  void place(Node node) {
+  void place(ConfigNode node) {
     if (open_.empty()) {
       root_ = std::move(node);
       return;
     }
     Open& parent = open_.back();
-    if (parent.node.kind == Node::Kind::list) {
+    if (parent.node.kind == ConfigNode::Kind::list) {
       parent.node.items.push_back(std::move(node));
     } else if (parent.has_key) {
       parent.node.entries.push_back({std::move(parent.key), parent.key_position, std::move(node)});
@@ -100,8 +101,8 @@ class TreeBuilder : public YAML::EventHandler {
       take_key(parent, std::move(node));
     }
   }
-  static void take_key(Open& parent, Node node) {
-    if (node.kind != Node::Kind::scalar) {
+  static void take_key(Open& parent, ConfigNode node) {
+    if (node.kind != ConfigNode::Kind::scalar) {
       fail_config(node.position, "expected a key, got {}. Keys are plain words", describe(node));
     }
     parent.key = std::move(node.text);
@@ -111,7 +112,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   std::string source_;
   std::vector<Open> open_;
-  Node root_;
+  ConfigNode root_;
 };
 
 /// The first byte that no configuration needs (a control character, or no valid UTF-8), or npos.
@@ -150,10 +151,10 @@ Position position_of_byte(std::string_view text, std::size_t offset, const std::
   return position;
 }
 
-void refuse_duplicates(const Node& node) {
-  for (const Node& item : node.items) refuse_duplicates(item);
-  std::vector<const Node::Entry*> sorted;
-  for (const Node::Entry& entry : node.entries) {
+void refuse_duplicates(const ConfigNode& node) {
+  for (const ConfigNode& item : node.items) refuse_duplicates(item);
+  std::vector<const ConfigNode::Entry*> sorted;
+  for (const ConfigNode::Entry& entry : node.entries) {
     sorted.push_back(&entry);
     refuse_duplicates(entry.value);
   }
@@ -167,7 +168,7 @@ void refuse_duplicates(const Node& node) {
 
 }  // namespace
 
-Node read_yaml(std::string_view text, const std::string& source) {
+ConfigNode read_yaml(std::string_view text, const std::string& source) {
   Position start{source, 1, 1};
   if (static_cast<std::int64_t>(text.size()) > kLongestConfigFile) {
     fail_config(start, "expected a configuration of at most {} bytes, got more", kLongestConfigFile);
@@ -184,8 +185,8 @@ Node read_yaml(std::string_view text, const std::string& source) {
     if (!parser.HandleNextDocument(builder)) {
       fail_config(start, "expected a map of keys, got an empty file. Write {{}} to ask for all defaults");
     }
-    Node root = builder.take();
-    if (root.kind != Node::Kind::map) {
+    ConfigNode root = builder.take();
+    if (root.kind != ConfigNode::Kind::map) {
       fail_config(root.position, "expected a map of keys such as \"seed: 1\", got {}", describe(root));
     }
     TreeBuilder second(source);
@@ -201,7 +202,7 @@ Node read_yaml(std::string_view text, const std::string& source) {
   }
 }
 
-Node read_yaml_file(const std::string& path) {
+ConfigNode read_yaml_file(const std::string& path) {
   return read_yaml(read_text_file(path, "config", kLongestConfigFile), path);
 }
 

@@ -1,4 +1,4 @@
-// Reads a YAML document into a Node tree with positions. Called by load_config only.
+// Reads a YAML document into a ConfigNode tree with positions. Called by load_config only.
 //
 // A configuration is plain data: anchors, aliases, tags and further documents are refused, nesting and size are
 // limited, and a key given twice in one map is an error that names both places. Every failure is ErrorKind::config with
@@ -13,9 +13,9 @@
 namespace reprise {
 
 /// Parses text; `source` is the file's name in positions. The result is a map.
-Node read_yaml(std::string_view text, const std::string& source);
+ConfigNode read_yaml(std::string_view text, const std::string& source);
 
 /// Reads and parses a file.
-Node read_yaml_file(const std::string& path);
+ConfigNode read_yaml_file(const std::string& path);
 
 }  // namespace reprise

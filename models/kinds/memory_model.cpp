@@ -26,6 +26,13 @@ std::string MemoryModel::layer_name(std::size_t index, const char* part) {
   return part ? name + "." + part : name;
 }
 
+void MemoryModel::require_rows_of_hidden(std::int64_t row_width) const {
+  if (row_width <= width_) return;
+  throw config_.error_at("model.table.width",
+                         "expected at most model.width, {}, since rows take after hidden states, got {}", width_,
+                         row_width);
+}
+
 void MemoryModel::allocate(Memory& memory) {
   auto seed = static_cast<std::uint64_t>(config_.get_int("seed"));
   set_.allocate(memory, seed);

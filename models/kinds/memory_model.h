@@ -32,6 +32,8 @@ class MemoryModel : public TrainableModel {
   /// Records layer `index` on the hidden state: returns the next one.
   virtual Value layer(Tape& tape, std::size_t index, Arg hidden) = 0;
 
+  /// For memories that take after hidden states: errors (config) where a row, `row_width` numbers, is wider than they.
+  void require_rows_of_hidden(std::int64_t row_width) const;
   /// For memories that take after hidden states: rows 0, 1, ... of the hidden state, `count` of them, going round at
   /// its end, the first `width` numbers of each. declare_sources() before, in draw().
   void declare_sources(Memory& memory, std::int64_t count);

@@ -30,11 +30,7 @@ ProductKeyMemoryModel::ProductKeyMemoryModel(const Config& config)
   if (reads_ > keys_) {
     throw config.error_at("model.reads", "expected at most model.keys, {}, got {}", keys_, reads_);
   }
-  if (row_width_ > width()) {
-    throw config.error_at("model.table.width",
-                          "expected at most model.width, {}, since rows take after hidden states, got {}", width(),
-                          row_width_);
-  }
+  require_rows_of_hidden(row_width_);
   for (std::size_t i = 0; i < layers(); ++i) {
     parts_.push_back({set_.add(layer_name(i, "query.weight"), {2 * key_width_, width()}, Init::normal, width()),
                       set_.add(layer_name(i, "keys.first"), {keys_, key_width_}, Init::normal, key_width_),

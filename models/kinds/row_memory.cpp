@@ -19,11 +19,7 @@ RowMemoryModel::RowMemoryModel(const Config& config)
   if (writes_ > rows_) {
     throw config.error_at("model.writes", "expected at most the rows of the table, {}, got {}", rows_, writes_);
   }
-  if (row_width_ > width()) {
-    throw config.error_at("model.table.width",
-                          "expected at most model.width, {}, since rows take after hidden states, got {}", width(),
-                          row_width_);
-  }
+  require_rows_of_hidden(row_width_);
   for (std::size_t i = 0; i < layers(); ++i) {
     parts_.push_back({set_.add(layer_name(i, "score.weight"), {reads_, width()}, Init::normal, width()),
                       ResidualMix(set_, layer_name(i, "mix"), width(), row_width_, config.get_int("model.hidden")),

@@ -20,11 +20,7 @@ SlotCacheModel::SlotCacheModel(const Config& config)
   if (span_ > slots_) {
     throw config.error_at("model.span", "expected at most the slots of the ring, {}, got {}", slots_, span_);
   }
-  if (row_width_ > width()) {
-    throw config.error_at("model.table.width",
-                          "expected at most model.width, {}, since slots take after hidden states, got {}", width(),
-                          row_width_);
-  }
+  require_rows_of_hidden(row_width_);
   for (std::size_t i = 0; i < layers(); ++i) {
     parts_.push_back({set_.add(layer_name(i, "query.weight"), {row_width_, width()}, Init::normal, width()),
                       ResidualMix(set_, layer_name(i, "mix"), width(), row_width_, config.get_int("model.hidden"))});

@@ -12,7 +12,7 @@
 #include "models/config/config.h"
 #include "models/run/json_text.h"
 #include "recompute/planning/plan.h"
-#include "recompute/planning/units.h"
+#include "recompute/units.h"
 
 namespace reprise {
 
@@ -56,8 +56,8 @@ class StepRecorder final : public TapeObserver {
 
   Tape* tape_ = nullptr;
   StepTimeline timeline_;
-  std::vector<std::size_t>
-      forward_rows_;  // of the micro-batch under way: indices of rows, named when its backward begins
+  /// Rows of the micro-batch under way, which are named when its backward begins.
+  std::vector<std::size_t> forward_rows_;
   std::vector<std::size_t> micro_batch_of_;  // per row
   Units units_;
   bool in_forward_ = false;

@@ -1,5 +1,6 @@
 #include "models/train/training_run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -39,6 +40,17 @@ struct Diverged {
 };
 
 }  // namespace
+
+std::int64_t TrainingRun::total_steps() const {
+  if (full_steps() == 0 && config_.get_int("train.epochs") > 0) {
+    throw config_.error_at("train.accumulate",
+                           "expected at most the batches of the run, {} (train.epochs x batches of an epoch), got {}: "
+                           "no step would be trained. Take a smaller train.accumulate or train.batch",
+                           config_.get_int("train.epochs") * batches_.per_epoch(), accumulate_);
+  }
+  std::int64_t most = config_.get_int("train.max_steps");
+  return most > 0 ? std::min(most, full_steps()) : full_steps();
+}
 
 void TrainingRun::start_from_checkpoint() {
   const std::string& path = config_.get_string("model.init");

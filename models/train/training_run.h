@@ -21,7 +21,8 @@ namespace reprise {
 
 class TrainingRun {
  public:
-  /// Sets everything up; the run folder comes later, so that a mistake leaves none behind.
+  /// Sets everything up; the run folder comes later, so that a mistake leaves none behind. Errors (config): the
+  /// configuration asks for what its data or its model do not allow.
   TrainingRun(const Config& config, StepPlanner& planner, const MadePlan& made, Progress& progress)
       : config_(config),
         progress_(progress),
@@ -51,17 +52,7 @@ class TrainingRun {
  private:
   std::int64_t full_steps() const { return config_.get_int("train.epochs") * batches_.per_epoch() / accumulate_; }
   /// Errors (config): the data are too few for a single step.
-  std::int64_t total_steps() const {
-    if (full_steps() == 0 && config_.get_int("train.epochs") > 0) {
-      throw config_.error_at(
-          "train.accumulate",
-          "expected at most the batches of the run, {} (train.epochs x batches of an epoch), got {}: "
-          "no step would be trained. take a smaller train.accumulate or train.batch",
-          config_.get_int("train.epochs") * batches_.per_epoch(), accumulate_);
-    }
-    std::int64_t most = config_.get_int("train.max_steps");
-    return most > 0 ? std::min(most, full_steps()) : full_steps();
-  }
+  std::int64_t total_steps() const;
   std::vector<NamedTensor> checkpoint_tensors() {
     std::vector<NamedTensor> all = session_.model->tensors();
     optimiser_.list(all);

@@ -22,8 +22,7 @@ struct KeyHash {
     std::uint64_t hash = 0x9E3779B97F4A7C15u;
     for (std::int64_t word :
          {g.n, g.h, g.w, g.in, g.oh, g.ow, g.out, g.kh, g.kw, g.stride.h, g.stride.w, g.padding.h, g.padding.w,
-          g.dilation.h, g.dilation.w, g.groups,
-          static_cast<std::int64_t>(key.algorithm) * 64 + static_cast<std::int64_t>(key.pass) * 16 + g.bias,
+          g.dilation.h, g.dilation.w, g.groups, static_cast<std::int64_t>(key.pass) * 16 + g.bias,
           static_cast<std::int64_t>(key.threads)}) {
       hash = (hash ^ static_cast<std::uint64_t>(word)) * 0x9FB21C651E98DF25u;
       hash ^= hash >> 29;
@@ -31,12 +30,6 @@ struct KeyHash {
     return hash;
   }
 };
-
-const void* load(Reorder& reorder, const float* user, bool copy, std::byte* place) {
-  if (!copy) return user;
-  reorder.run(user, place);
-  return place;
-}
 
 }  // namespace
 
@@ -46,10 +39,8 @@ void ConvPlan::load_weight(const float* weight, std::byte* workspace) {
 }
 
 void ConvPlan::forward(const float* x, const float* bias, float* y, std::byte* workspace) {
-  const void* source = load(x_in_, x, x_desc_ != user_x_, workspace + x_at_);
-  bool copy = y_desc_ != user_y_;
-  x_.set_data_handle(const_cast<void*>(source));
-  y_.set_data_handle(copy ? workspace + y_at_ : static_cast<void*>(y));
+  x_.set_data_handle(const_cast<float*>(x));
+  y_.set_data_handle(y);
   set_common(workspace);
   if (bias) bias_.set_data_handle(const_cast<float*>(bias));
   dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, x_.get()},
@@ -58,27 +49,24 @@ void ConvPlan::forward(const float* x, const float* bias, float* y, std::byte* w
                             {DNNL_ARG_SCRATCHPAD, scratch_.get()},
                             {DNNL_ARG_BIAS, bias_.get(true)}};
   execute(primitive_, args, bias ? 5 : 4);
-  if (copy) store_.run(workspace + y_at_, y);
 }
 
 void ConvPlan::backward_data(const float* dy, float* dx, bool accumulate, std::byte* workspace) {
-  const void* source = load(y_in_, dy, y_desc_ != user_y_, workspace + y_at_);
-  bool copy = accumulate || x_desc_ != user_x_;
-  y_.set_data_handle(const_cast<void*>(source));
-  x_.set_data_handle(copy ? workspace + x_at_ : static_cast<void*>(dx));
+  y_.set_data_handle(const_cast<float*>(dy));
+  x_.set_data_handle(accumulate ? workspace + x_at_ : static_cast<void*>(dx));
   set_common(workspace);
   dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_DST, y_.get()},
                             {DNNL_ARG_WEIGHTS, weight_.get()},
                             {DNNL_ARG_DIFF_SRC, x_.get()},
                             {DNNL_ARG_SCRATCHPAD, scratch_.get()}};
   execute(primitive_, args, 4);
-  if (copy) (accumulate ? store_add_ : store_).run(workspace + x_at_, dx);
+  if (accumulate) store_add_.run(workspace + x_at_, dx);
 }
 
 void ConvPlan::backward_weights(const float* x, const float* dy, float* dw, bool accumulate, std::byte* workspace) {
   build();
-  x_.set_data_handle(const_cast<void*>(load(x_in_, x, x_desc_ != user_x_, workspace + x_at_)));
-  y_.set_data_handle(const_cast<void*>(load(y_in_, dy, y_desc_ != user_y_, workspace + y_at_)));
+  x_.set_data_handle(const_cast<float*>(x));
+  y_.set_data_handle(const_cast<float*>(dy));
   set_common(workspace);
   dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, x_.get()},
                             {DNNL_ARG_DIFF_DST, y_.get()},
@@ -96,8 +84,8 @@ void ConvPlan::set_common(std::byte* workspace) {
 void ConvPlan::describe_user_layouts() {
   const ConvGeometry& g = key_.geometry;
   auto type = memory::data_type::f32;
-  user_x_ = memory::desc({g.n, g.in, g.h, g.w}, type, Tag::nhwc);
-  user_y_ = memory::desc({g.n, g.out, g.oh, g.ow}, type, Tag::nhwc);
+  x_desc_ = memory::desc({g.n, g.in, g.h, g.w}, type, Tag::nhwc);
+  y_desc_ = memory::desc({g.n, g.out, g.oh, g.ow}, type, Tag::nhwc);
   if (g.groups == 1) {
     user_weight_ = memory::desc({g.out, g.in, g.kh, g.kw}, type, Tag::oihw);
   } else {
@@ -109,15 +97,10 @@ void ConvPlan::describe_user_layouts() {
 void ConvPlan::describe() {
   describe_user_layouts();
   const ConvGeometry& g = key_.geometry;
-  bool winograd = key_.algorithm == ConvAlgorithm::winograd;
   auto type = memory::data_type::f32;
-  auto algorithm = winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-  memory::desc x = user_x_, y = user_y_, weight(user_weight_.dims(), type, Tag::any);
+  auto algorithm = dnnl::algorithm::convolution_direct;
+  memory::desc x = x_desc_, y = y_desc_, weight(user_weight_.dims(), type, Tag::any);
   memory::desc bias = g.bias ? memory::desc({g.out}, type, Tag::a) : memory::desc();
-  if (winograd) {
-    x = memory::desc(user_x_.dims(), type, Tag::nChw16c);
-    y = memory::desc(user_y_.dims(), type, Tag::nChw16c);
-  }
   memory::dims strides{g.stride.h, g.stride.w}, dilates{g.dilation.h - 1, g.dilation.w - 1};
   // Padding after the image is what the window grid really uses, which may be less than the padding before it.
   auto after = [](std::int64_t extent, std::int64_t count, std::int64_t kernel, std::int64_t stride,
@@ -134,27 +117,26 @@ void ConvPlan::describe() {
                                             dilates, left, right);
     dnnl::convolution_forward::primitive_desc hint(forward, attr, engine());
     if (key_.pass == ConvPass::forward) {
-      adopt(hint, hint.src_desc(), hint.weights_desc(), hint.dst_desc());
+      adopt(hint, hint.weights_desc());
     } else if (key_.pass == ConvPass::backward_data) {
       dnnl::convolution_backward_data::primitive_desc pd({algorithm, x, weight, y, strides, dilates, left, right}, attr,
                                                          engine(), hint);
-      adopt(pd, pd.diff_src_desc(), pd.weights_desc(), pd.diff_dst_desc());
+      adopt(pd, pd.weights_desc());
     } else {
       dnnl::convolution_backward_weights::primitive_desc pd({algorithm, x, weight, y, strides, dilates, left, right},
                                                             attr, engine(), hint);
-      adopt(pd, pd.src_desc(), pd.diff_weights_desc(), pd.diff_dst_desc());
+      adopt(pd, pd.diff_weights_desc());
     }
   } catch (const dnnl::error&) {
     refusal_ = "oneDNN has no kernel for this shape";
   }
 }
 
-void ConvPlan::adopt(const dnnl::primitive_desc_base& description, const memory::desc& x, const memory::desc& weight,
-                     const memory::desc& y) {
+void ConvPlan::adopt(const dnnl::primitive_desc_base& description, const memory::desc& weight) {
   dnnl_primitive_desc_t copy = nullptr;
   check(dnnl_primitive_desc_clone(&copy, description.get()), "a description");
   description_ = dnnl::primitive_desc_base(copy);
-  x_desc_ = x, weight_desc_ = weight, y_desc_ = y;
+  weight_desc_ = weight;
   scratch_desc_ = description_.scratchpad_desc();
   kernel_ = description_.impl_info_str();
   if (std::string_view(kernel_).find("ref") != std::string_view::npos) {
@@ -168,11 +150,9 @@ void ConvPlan::adopt(const dnnl::primitive_desc_base& description, const memory:
     return place;
   };
   weight_at_ = take(static_cast<std::int64_t>(weight_desc_.get_size()));
-  y_at_ = y_desc_ != user_y_ ? take(static_cast<std::int64_t>(y_desc_.get_size())) : 0;
   scratch_at_ = take(static_cast<std::int64_t>(scratch_desc_.get_size()));
   // Last, because a data gradient written in place leaves it out.
-  bool x_is_copied = x_desc_ != user_x_ || key_.pass == ConvPass::backward_data;
-  x_at_ = x_is_copied ? take(static_cast<std::int64_t>(x_desc_.get_size())) : 0;
+  x_at_ = key_.pass == ConvPass::backward_data ? take(static_cast<std::int64_t>(x_desc_.get_size())) : 0;
   workspace_ = at;
 }
 
@@ -185,25 +165,19 @@ void ConvPlan::build() {
   scratch_ = memory(scratch_desc_, engine(), nullptr);
   if (key_.geometry.bias)
     bias_ = memory(memory::desc({key_.geometry.out}, memory::data_type::f32, Tag::a), engine(), nullptr);
-  bool weights = key_.pass == ConvPass::backward_weights, data = key_.pass == ConvPass::backward_data;
-  if (!weights) weight_in_.prepare(user_weight_, weight_desc_, false);
-  if (!data && x_desc_ != user_x_) x_in_.prepare(user_x_, x_desc_, false);
-  if (key_.pass != ConvPass::forward && y_desc_ != user_y_) y_in_.prepare(user_y_, y_desc_, false);
-  if (weights) {
+  if (key_.pass == ConvPass::backward_weights) {
     store_.prepare(weight_desc_, user_weight_, false);
     store_add_.prepare(weight_desc_, user_weight_, true);
-  } else if (data) {
-    store_.prepare(x_desc_, user_x_, false);
-    store_add_.prepare(x_desc_, user_x_, true);
-  } else if (y_desc_ != user_y_) {
-    store_.prepare(y_desc_, user_y_, false);
+  } else {
+    weight_in_.prepare(user_weight_, weight_desc_, false);
+    if (key_.pass == ConvPass::backward_data) store_add_.prepare(x_desc_, x_desc_, true);
   }
   primitive_ = dnnl::primitive(description_.get());
 }
 
-ConvPlan& plan_for(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass) {
+ConvPlan& plan_for(const ConvGeometry& geometry, ConvPass pass) {
   static thread_local std::unordered_map<ConvKey, std::unique_ptr<ConvPlan>, KeyHash> cache;
-  ConvKey key{geometry, algorithm, pass, thread_count()};
+  ConvKey key{geometry, pass, thread_count()};
   auto found = cache.find(key);
   if (found == cache.end()) found = cache.emplace(key, std::make_unique<ConvPlan>(key)).first;
   return *found->second;

@@ -1,6 +1,6 @@
-// One convolution pass over one chunk of images: the library's primitive, its copies, and where these lie in the
-// caller's workspace. Made once for each case, thread count and thread (plan_for); nothing is compiled before the first
-// call.
+// One convolution pass over one chunk of images: the library's primitive, its copies of weights and of gradients that
+// are added, and where these lie in the caller's workspace. Made once for each case, thread count and thread
+// (plan_for); nothing is compiled before the first call.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,6 @@ namespace reprise::onednn {
 
 struct ConvKey {
   ConvGeometry geometry;
-  ConvAlgorithm algorithm;
   ConvPass pass;
   int threads;
   friend bool operator==(const ConvKey&, const ConvKey&) = default;
@@ -28,7 +27,7 @@ class ConvPlan {
   const char* kernel() const { return kernel_; }
   std::int64_t workspace() const { return workspace_; }
 
-  /// Compiles the kernel and the copies, unless that is done. What runs the plan does it too.
+  /// Compiles the kernel and the copies, once. Nothing that runs later can fail for want of them.
   void build();
   /// The weight in the library's layout, into the workspace: before the first chunk that this plan runs.
   void load_weight(const float* weight, std::byte* workspace);
@@ -42,22 +41,21 @@ class ConvPlan {
   void set_common(std::byte* workspace);
   void describe_user_layouts();
   void describe();
-  void adopt(const dnnl::primitive_desc_base& description, const Descriptor& x, const Descriptor& weight,
-             const Descriptor& y);
+  void adopt(const dnnl::primitive_desc_base& description, const Descriptor& weight);
 
   ConvKey key_;
   const char* refusal_ = nullptr;
   const char* kernel_ = "";
   std::int64_t workspace_ = 0;
-  std::int64_t weight_at_ = 0, x_at_ = 0, y_at_ = 0, scratch_at_ = 0;
-  Descriptor user_x_, user_y_, user_weight_, x_desc_, y_desc_, weight_desc_, scratch_desc_;
+  std::int64_t weight_at_ = 0, x_at_ = 0, scratch_at_ = 0;
+  Descriptor x_desc_, y_desc_, user_weight_, weight_desc_, scratch_desc_;
   dnnl::primitive_desc_base description_;
   dnnl::primitive primitive_;
   dnnl::memory x_, y_, weight_, bias_, scratch_;
-  Reorder weight_in_, x_in_, y_in_, store_, store_add_;
+  Reorder weight_in_, store_, store_add_;
 };
 
 /// From the calling thread's cache.
-ConvPlan& plan_for(const ConvGeometry& geometry, ConvAlgorithm algorithm, ConvPass pass);
+ConvPlan& plan_for(const ConvGeometry& geometry, ConvPass pass);
 
 }  // namespace reprise::onednn

@@ -8,6 +8,9 @@ namespace reprise {
 
 namespace {
 
+// Below this part of the segment's whole replay hardly anything is left to save.
+constexpr std::int64_t kWorthKeeping = 50;
+
 /// Which nodes a replay of one segment runs, given what is kept besides what is kept anyway.
 class ReplayGraph {
  public:
@@ -75,7 +78,7 @@ void add_kept_sets(const TapeData& data, std::uint32_t segment, const Profile& p
   std::vector<ValueId> left = graph.candidates(), kept;
   std::int64_t all = graph.time(kept), now = all;
   SegmentChoice choice{"", ValueOption::replay, {}};
-  for (int set = 0; set < most && now > all / 50; ++set) {
+  for (int set = 0; set < most && now > all / kWorthKeeping; ++set) {
     double best = 0;
     std::size_t best_at = left.size();
     std::int64_t best_time = now;
@@ -83,8 +86,8 @@ void add_kept_sets(const TapeData& data, std::uint32_t segment, const Profile& p
       kept.push_back(left[i]);
       std::int64_t time = graph.time(kept);
       kept.pop_back();
-      double rate = static_cast<double>(now - time) /
-                    static_cast<double>(std::max<std::int64_t>(64, data.values[left[i]].tensor.bytes()));
+      std::int64_t charged = std::max<std::int64_t>(round_up_64(1), data.values[left[i]].tensor.bytes());
+      double rate = static_cast<double>(now - time) / static_cast<double>(charged);
       if (rate > best) best = rate, best_at = i, best_time = time;
     }
     if (best_at == left.size()) break;

@@ -12,6 +12,10 @@ namespace reprise {
 namespace {
 
 constexpr int kRounds = 7;
+// Of the buffers: large enough that the clock's steps do not count, small enough to take little of the budget.
+constexpr std::int64_t kLeastBytes = 1 << 20, kMostBufferBytes = 64 << 20;
+constexpr std::int64_t kFewerBytes = 16;  // the second point of a line has this part of the bytes
+constexpr std::int64_t kRowBytes = 512;   // of scattered rows, as of a table of 128 floats
 
 struct Times {
   double owe_write = 0;  // ns from the announcement of a write until it may happen
@@ -51,6 +55,7 @@ Times measure(std::int64_t bytes, const Region& region, StateOption option) {
   return {median(writes), median(exchanges)};
 }
 
+/// Every fourth row.
 Region rows(std::int64_t bytes, std::int64_t row_bytes) {
   std::vector<std::int64_t> list(static_cast<std::size_t>(bytes / row_bytes / 4));
   for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<std::int64_t>(i) * 4;
@@ -68,7 +73,7 @@ MoveCost line(double bytes1, double ns1, double bytes2, double ns2) {
 }  // namespace
 
 MoveCosts measure_move_costs(std::int64_t most_bytes) {
-  std::int64_t large = std::clamp<std::int64_t>(most_bytes, 1 << 20, 64 << 20), small = large / 16;
+  std::int64_t large = std::clamp(most_bytes, kLeastBytes, kMostBufferBytes), small = large / kFewerBytes;
   auto span = [](std::int64_t bytes) { return Region::span(0, bytes); };
   auto d = [](std::int64_t n) { return static_cast<double>(n); };
   Times copy1 = measure(small, span(small), StateOption::whole),
@@ -80,7 +85,7 @@ MoveCosts measure_move_costs(std::int64_t most_bytes) {
   costs.copy = line(d(small), copy1.owe_write, d(large), copy2.owe_write);
   costs.gather = line(d(small / 2), block1.owe_write, d(large / 2), block2.owe_write);
   costs.exchange = line(d(small / 2), block1.exchange, d(large / 2), block2.exchange);
-  Region scattered = rows(large, 512);
+  Region scattered = rows(large, kRowBytes);
   Times by_rows = measure(large, scattered, StateOption::region);
   auto per_run = [&](const MoveCost& cost, double ns) {
     double bytes = cost.fixed_ns + cost.ns_per_byte * d(scattered.bytes());

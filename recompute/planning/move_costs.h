@@ -10,7 +10,7 @@ struct MoveCosts {
   MoveCost copy, gather, exchange;
 };
 
-/// `most_bytes`: the size of the largest storage that will be moved; buffers are at most 64 MiB.
+/// `most_bytes`: the size of the largest storage that will be moved; buffers are of that size, within 1 to 64 MiB.
 MoveCosts measure_move_costs(std::int64_t most_bytes);
 
 }  // namespace reprise

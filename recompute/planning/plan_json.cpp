@@ -2,6 +2,7 @@
 // integers, so that a plan that is read and written again is the same bytes.
 #include <fmt/ranges.h>
 
+#include "core/text.h"
 #include "recompute/json_place.h"
 #include "recompute/planning/plan_rules.h"
 #include "recompute/planning/planned_methods.h"
@@ -37,11 +38,11 @@ Json class_json(const PlannedClass& state) {
 
 // ---- reading
 
-constexpr std::int64_t kMost = std::int64_t{1} << 60;       // bytes, nanoseconds
-constexpr std::int64_t kMostNodes = std::int64_t{1} << 20;  // a list is made of that many
-constexpr std::int64_t kMostBit = 63;                       // updates and results of one node are bits of a mask
+constexpr std::int64_t kMostAmount = std::int64_t{1} << 60;  // bytes, nanoseconds: sums of a few do not overflow
+constexpr std::int64_t kMostNodes = std::int64_t{1} << 20;   // a list is made of that many
+constexpr std::int64_t kMostBit = 63;                        // updates and results of one node are bits of a mask
 
-std::int64_t amount(const JsonPlace& place) { return place.integer(0, kMost); }
+std::int64_t amount(const JsonPlace& place) { return place.integer(0, kMostAmount); }
 
 StateOption read_state(const JsonPlace& place) {
   return place.one_of({"whole", "region"}) == "whole" ? StateOption::whole : StateOption::region;
@@ -106,12 +107,12 @@ Plan read_plan(const JsonPlace& p) {
   plan.method = p.at("method").text();
   if (!allowed_by(plan.method)) {
     p.at("method").refuse("expected one of {}, got '{}'", fmt::join(plannable_methods(), ", "),
-                          plan.method.substr(0, 60));
+                          shown_part(plan.method));
   }
   plan.granularity = p.at("granularity").one_of({"segment", "node"});
   plan.made_for = read_print(p.at("made_for"));
   plan.budget = amount(p.at("budget"));
-  plan.predicted_peak = p.at("predicted_peak").integer(1, plan.budget > 0 ? plan.budget : kMost);
+  plan.predicted_peak = p.at("predicted_peak").integer(1, plan.budget > 0 ? plan.budget : kMostAmount);
   plan.binding_row = p.at("binding_row").text();
   plan.predicted_ns = amount(p.at("predicted_ns"));
   plan.lower_bound_ns = amount(p.at("lower_bound_ns"));

@@ -3,8 +3,9 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "recompute/planning/planned_methods.h"
-#include "recompute/planning/units.h"
+#include "recompute/units.h"
 
 namespace reprise {
 
@@ -113,7 +114,7 @@ class Fit {
     const PlannedSegment& segment = plan_.segments[s];
     std::uint32_t unit = units_.of_segment(s);
     std::string id = unit == kNone ? std::string(kNoNodes) : units_[unit].id;
-    if (segment.id != id) return broken("segments", s, "id", "expected '{}', got '{}'", id, segment.id.substr(0, 60));
+    if (segment.id != id) return broken("segments", s, "id", "expected '{}', got '{}'", id, shown_part(segment.id));
     for (auto [node, result] : segment.kept) {
       const NodeRecord& record = step_.nodes[node];
       if (record.segment != s) return broken("segments", s, "kept", "expected nodes of its own, got node {}", node);

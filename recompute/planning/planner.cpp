@@ -37,7 +37,8 @@ std::vector<std::uint32_t> key_of_runs(const std::vector<RunOfSegments>& runs) {
 
 Planner::Planner(Walker& walker, const Profile& profile, PlannerOptions options)
     : walker_(walker), profile_(profile), options_(std::move(options)), plain_(walker, simple_space(walker), profile) {
-  if (options_.keep_values) with_kept_.emplace(walker, space_with_kept_values(walker, profile), profile);
+  if (options_.keep_values)
+    with_kept_.emplace(walker, space_with_kept_values(walker, profile), profile, plain_.record_parts());
   restore_ns_ = restore_times();
 }
 
@@ -82,7 +83,8 @@ const Problem& Planner::problem_of_cut(const Runs& cut) const {
   if (at != with_runs_.end()) return at->second;
   PlanSpace space = with_runs(plain_.space(), cut);
   for (auto& options : space) options.erase(options.begin(), options.end() - 1);
-  return with_runs_.try_emplace(std::move(key), walker_, std::move(space), profile_).first->second;
+  return with_runs_.try_emplace(std::move(key), walker_, std::move(space), profile_, plain_.record_parts())
+      .first->second;
 }
 
 /// What it takes to replay each unit once more for what the next one needs of it, as in a run.

@@ -5,15 +5,12 @@
 
 #include "core/error.h"
 #include "core/philox.h"
-#include "memory/row_list.h"
 
 namespace reprise {
 
 namespace {
 
 constexpr std::size_t kMostRecords = 256;  // objects: the solver's time grows with their number
-
-std::int64_t charge_of(const Region& region) { return round_up_64(list_rows(region.runs()).block_bytes()); }
 
 /// Adds `options` to the use of `object` by `segment` for the same class and state, or makes that use.
 void add_use(solver::Object& object, const solver::Use& use) {
@@ -39,7 +36,8 @@ PlanSpace simple_space(Walker& walker) {
   return space;
 }
 
-Problem::Problem(Walker& walker, PlanSpace space, const Profile& profile) : space_(std::move(space)) {
+Problem::Problem(Walker& walker, PlanSpace space, const Profile& profile, std::shared_ptr<RecordParts> parts)
+    : space_(std::move(space)), record_parts_(parts ? std::move(parts) : std::make_shared<RecordParts>()) {
   walker.look({}, [&](Tape& tape) {
     units_ = Units(tape.data());
     node_count_ = tape.data().nodes.size();
@@ -79,12 +77,12 @@ Assignment Problem::assignment_of(const std::vector<std::size_t>& options) const
 }
 
 void Problem::add_probe(Walker& walker, std::vector<std::size_t> options, StateOption state) {
-  Probe probe{std::move(options), state, {}};
+  Probe probe{std::move(options), state, nullptr};
   Assignment assignment = assignment_of(probe.options);
   for (NodeChoice& choice : assignment.choices)
     (state == StateOption::whole ? choice.whole_updates : choice.region_updates) = ~Mask{0};
-  probe.walk = walker.walk(assignment);
-  exact_ &= probe.walk.exact;
+  probe.walk = std::make_shared<const Walk>(walker.walk(assignment));
+  exact_ &= probe.walk->exact;
   probes_.push_back(std::move(probe));
 }
 
@@ -127,7 +125,7 @@ void Problem::find_readers(Walker& walker) {
   std::vector<std::size_t> replay_all;
   for (const auto& options : space_) replay_all.push_back(std::min<std::size_t>(1, options.size() - 1));
   for (const Probe& probe : probes_) {
-    for (const WalkedRead& read : probe.walk.reads) {
+    for (const WalkedRead& read : probe.walk->reads) {
       auto [place, fresh] = at.emplace(std::tuple(read.node, read.operand, read.unit), readers_.size());
       if (fresh) readers_.push_back({read, 0, {}, -1, {}});
       readers_[place->second].options |= bit_in(probe, read.unit);
@@ -183,7 +181,7 @@ void Problem::add_segments(const Profile& profile) {
       option.name = options[o].name;
       option.retain = options[o].values == ValueOption::retain;
       auto probe = std::find_if(probes_.begin(), probes_.end(), [&](const Probe& p) { return option_in(p, u) == o; });
-      for (auto* nodes : {&probe->walk.needed, &probe->walk.restored}) {
+      for (auto* nodes : {&probe->walk->needed, &probe->walk->restored}) {
         for (std::uint32_t node : (*nodes)[units_[u].segment])
           option.time_ns += profile.micro_batches * profile.replay_of(node);
       }
@@ -198,7 +196,7 @@ void Problem::add_values() {
   std::map<ValueId, solver::Object> objects;
   std::map<ValueId, std::uint32_t> makers;
   for (const Probe& probe : probes_) {
-    for (const WalkedValue& value : probe.walk.values) {
+    for (const WalkedValue& value : probe.walk->values) {
       solver::Object& object = objects[value.value];
       std::uint32_t born = makers[value.value] = units_.of_node(value.node);
       object.bytes = std::max(object.bytes, value.charged);
@@ -251,30 +249,16 @@ void Problem::add_snapshots(const Profile& profile) {
 }
 
 void Problem::add_records(const Profile& profile) {
-  std::map<KillingWrite, std::vector<std::pair<Region, std::vector<std::size_t>>>> atoms;
+  std::map<KillingWrite, std::pair<std::vector<Region>, std::vector<std::size_t>>> killed;  // with who owes it
   for (std::size_t r = 0; r < readers_.size(); ++r) {
     for (const KilledPart& part : readers_[r].parts) {
-      auto& list = atoms[part.write];
-      Region rest = part.part;
-      for (std::size_t i = 0, n = list.size(); i < n && !rest.empty(); ++i) {
-        Region common = intersect(list[i].first, rest);
-        if (common.empty()) continue;
-        rest = subtract(rest, common);
-        if (common == list[i].first) {
-          list[i].second.push_back(r);
-          continue;
-        }
-        list[i].first = subtract(list[i].first, common);
-        std::vector<std::size_t> both = list[i].second;
-        both.push_back(r);
-        list.push_back({std::move(common), std::move(both)});
-      }
-      if (!rest.empty()) list.push_back({std::move(rest), {r}});
+      killed[part.write].first.push_back(part.part);
+      killed[part.write].second.push_back(r);
     }
   }
   Records records;
-  for (const auto& [write, list] : atoms) {
-    for (const auto& [region, readers] : list) add_record(records, write, region, readers, profile);
+  for (const auto& [write, owed] : killed) {
+    for (const RecordPart& part : record_parts_->of(owed.first)) add_record(records, write, part, owed.second, profile);
   }
   if (records.objects.size() > kMostRecords) {
     add_by_last_use(records);
@@ -303,17 +287,17 @@ void Problem::add_by_last_use(const Records& records) {
 
 /// One object for all records of one write that the same uses keep alive, and one time for all that a segment exchanges
 /// for a class: they come and go together.
-void Problem::add_record(Records& records, const KillingWrite& write, const Region& region,
+void Problem::add_record(Records& records, const KillingWrite& write, const RecordPart& part,
                          const std::vector<std::size_t>& readers, const Profile& profile) {
   solver::Object object;
-  auto runs = static_cast<std::int64_t>(region.run_count());
-  object.name = "record of " + readers_[readers.front()].storage.name;
-  std::int64_t whole = records.whole[write] = round_up_64(readers_[readers.front()].storage.bytes);
-  object.bytes = std::min(charge_of(region), whole);
-  object.time_ns = profile.micro_batches * profile.gather.of(region.bytes(), runs);
+  const KilledStorage& storage = readers_[readers[part.owners.front()]].storage;
+  object.name = "record of " + storage.name;
+  std::int64_t whole = records.whole[write] = round_up_64(storage.bytes);
+  object.bytes = std::min(part.charged, whole);
+  object.time_ns = profile.micro_batches * profile.gather.of(part.bytes, part.runs);
   object.birth = units_.forward_row(units_.of_node(write.node));
-  for (std::size_t r : readers) {
-    const Reader& reader = readers_[r];
+  for (std::size_t owner : part.owners) {
+    const Reader& reader = readers_[readers[owner]];
     add_use(object, {static_cast<std::int32_t>(reader.read.unit), reader.options, units_.backward_row(reader.read.unit),
                      reader.read_class, solver::StateChoice::region});
   }
@@ -324,7 +308,7 @@ void Problem::add_record(Records& records, const KillingWrite& write, const Regi
     solver::JointTime& joint = records.exchanges[{segment, use.options, read_class}];
     std::int64_t before = joint.time_ns;
     joint = {use.segment, use.options, use.read_class, solver::StateChoice::region,
-             before + 2 * profile.micro_batches * profile.exchange.of(region.bytes(), runs)};
+             before + 2 * profile.micro_batches * profile.exchange.of(part.bytes, part.runs)};
   }
   std::sort(uses.begin(), uses.end());
   auto [at, fresh] = records.objects.emplace(std::pair(write, std::move(uses)), object);

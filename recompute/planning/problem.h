@@ -10,11 +10,13 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "recompute/planning/kills.h"
 #include "recompute/planning/profile.h"
+#include "recompute/planning/record_parts.h"
 #include "recompute/planning/walk.h"
 #include "recompute/solver/instance.h"
 
@@ -44,8 +46,9 @@ struct MeasuredBytes {
 
 class Problem {
  public:
-  /// Walks the step a few times for each option and state, and in plans that mix them. Errors: those of recording it.
-  Problem(Walker& walker, PlanSpace space, const Profile& profile);
+  /// Walks the step a few times for each option and state, and in plans that mix them. `parts`: those of other problems
+  /// of the same step, whose records need not be parted again. Errors: those of recording it.
+  Problem(Walker& walker, PlanSpace space, const Profile& profile, std::shared_ptr<RecordParts> parts = nullptr);
   /// `base` with some of the runs of a cut, put together without a walk: what a segment owes and holds depends on its
   /// own option, so that of runs comes from `cut`, in which all runs were walked at once, and the rest from `base`.
   /// Its bytes are a guess where neighbours matter: no bound follows from it, and its plans are walked as all are.
@@ -57,6 +60,7 @@ class Problem {
   solver::Instance with(const OwnBytes& own) const;
   const MeasuredBytes& measured() const { return measured_; }
   const PlanSpace& space() const { return space_; }
+  const std::shared_ptr<RecordParts>& record_parts() const { return record_parts_; }
   const Units& units() const { return units_; }
   /// The killing writes of each class of the instance: one; or, where rows follow from data, all of its storage, since
   /// which of them is the first to break a read is then not known.
@@ -80,7 +84,7 @@ class Problem {
   struct Probe {
     std::vector<std::size_t> options;  // per explicit segment
     StateOption state = StateOption::whole;
-    Walk walk;
+    std::shared_ptr<const Walk> walk;  // shared with problems made of this one
   };
   struct Reader {  // a read that some option owes
     WalkedRead read;
@@ -115,7 +119,7 @@ class Problem {
   void add_snapshots(const Profile& profile);
   void add_records(const Profile& profile);
   void add_by_last_use(const Records& records);
-  void add_record(Records& records, const KillingWrite& write, const Region& region,
+  void add_record(Records& records, const KillingWrite& write, const RecordPart& part,
                   const std::vector<std::size_t>& readers, const Profile& profile);
   void measure_own();
   std::vector<std::int64_t> beside_objects(const solver::Choice& choice,
@@ -129,6 +133,7 @@ class Problem {
   std::vector<Reader> readers_;
   std::vector<std::vector<KillingWrite>> classes_;
   bool exact_ = true;  // no row that is read or written follows from data
+  std::shared_ptr<RecordParts> record_parts_;
   MeasuredBytes measured_;
   std::vector<std::int64_t> makers_;  // per object: the unit whose value it is, or -1
   solver::Instance objects_;          // without what is measured

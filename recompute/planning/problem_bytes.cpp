@@ -21,7 +21,7 @@ void Problem::measure_own() {
     measured_.least.emplace_back(segment.options.size(), std::array{kUnknown, kUnknown});
     measured_.most.emplace_back(segment.options.size(), std::array{-kUnknown, -kUnknown});
   }
-  for (const Probe& probe : probes_) learn(measured_, choice_of(probe), probe.walk.row_peaks);
+  for (const Probe& probe : probes_) learn(measured_, choice_of(probe), probe.walk->row_peaks);
 }
 
 void Problem::learn(MeasuredBytes& bytes, const solver::Choice& choice,

@@ -8,6 +8,7 @@ Problem::Problem(const Problem& base, const Problem& cut, PlanSpace space, const
       units_(base.units_),
       node_count_(base.node_count_),
       exact_(base.exact_ && cut.exact_),
+      record_parts_(base.record_parts_),
       measured_(base.measured_) {
   take_probes(base, false);
   take_probes(cut, true);
@@ -46,7 +47,7 @@ void Problem::take_readers(const Problem& base, const Problem& cut) {
     }
   }
   for (const Probe& probe : probes_) {
-    for (const WalkedRead& read : probe.walk.reads) {
+    for (const WalkedRead& read : probe.walk->reads) {
       auto reader = at.find({read.node, read.operand, read.unit});
       if (reader != at.end()) readers_[reader->second].options |= bit_in(probe, read.unit);
     }

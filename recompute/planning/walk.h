@@ -11,7 +11,7 @@
 
 #include "recompute/plan_step.h"
 #include "recompute/planning/assignment.h"
-#include "recompute/planning/units.h"
+#include "recompute/units.h"
 
 namespace reprise {
 

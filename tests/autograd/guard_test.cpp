@@ -89,7 +89,7 @@ TEST_F(GuardTest, AReadOfAStorageThatIsNoOperandNamesIt) {
 
 TEST_F(GuardTest, StatesThatEarlierOpsWereGivenAreWatchedToo) {
   Tensor other = tensor({5, 6});
-  tape.apply_one(copy_op(), {other});
+  tape.apply_one(kCopy, {other});
   lying::hidden.data = reinterpret_cast<float*>(other.storage().raw());
   expect_says(forward_error(lying::kReadsHidden), {"[reads_hidden]", "unnamed storage of 8 bytes"});
 }
@@ -208,7 +208,7 @@ TEST_F(GuardTest, AnOpWithUpdatesMayTakeOverTheMemoryOfAnInput) {
 // ---- values that somebody writes past every door
 
 TEST_F(GuardTest, AValueWrittenPastTheDoorsIsSeenByTheFormulaThatReadsIt) {
-  Value factor = tape.apply_one(copy_op(), {queue});
+  Value factor = tape.apply_one(kCopy, {queue});
   Value y = mul(tape, x, factor);
   factor.tensor().view().as<float>()[2] = 7;
   try {
@@ -222,7 +222,7 @@ TEST_F(GuardTest, AValueWrittenPastTheDoorsIsSeenByTheFormulaThatReadsIt) {
 }
 
 TEST_F(GuardTest, AValueWrittenInOrderIsShownAsItWas) {
-  Value factor = tape.apply_one(copy_op(), {queue});
+  Value factor = tape.apply_one(kCopy, {queue});
   Value y = mul(tape, x, factor);
   mul_into(tape, factor, 2.0);
   tape.backward(y);
@@ -230,7 +230,7 @@ TEST_F(GuardTest, AValueWrittenInOrderIsShownAsItWas) {
 }
 
 TEST_F(GuardTest, AValueThatNobodyReadsAgainMayBeWrittenByAnybody) {
-  Value term = tape.apply_one(copy_op(), {queue});
+  Value term = tape.apply_one(kCopy, {queue});
   Value y = add(tape, x, term);
   term.tensor().view().as<float>()[2] = 7;
   tape.backward(y);

@@ -37,16 +37,16 @@ std::string override_text(const std::string& text) {
 }
 
 /// The tree in one line, every text quoted by `quote`.
-std::string flow_text(const Node& node, std::string (*quote)(const std::string&)) {
+std::string flow_text(const ConfigNode& node, std::string (*quote)(const std::string&)) {
   std::string out;
   switch (node.kind) {
-    case Node::Kind::null: return "null";
-    case Node::Kind::scalar: return quote(node.text);
-    case Node::Kind::list:
-      for (const Node& item : node.items) out += (out.empty() ? "" : ", ") + flow_text(item, quote);
+    case ConfigNode::Kind::null: return "null";
+    case ConfigNode::Kind::scalar: return quote(node.text);
+    case ConfigNode::Kind::list:
+      for (const ConfigNode& item : node.items) out += (out.empty() ? "" : ", ") + flow_text(item, quote);
       return "[" + out + "]";
-    case Node::Kind::map:
-      for (const Node::Entry& entry : node.entries) {
+    case ConfigNode::Kind::map:
+      for (const ConfigNode::Entry& entry : node.entries) {
         out += (out.empty() ? "" : ", ") + quote(entry.key) + ": " + flow_text(entry.value, quote);
       }
       return "{" + out + "}";
@@ -54,26 +54,26 @@ std::string flow_text(const Node& node, std::string (*quote)(const std::string&)
   return out;
 }
 
-int depth_of(const Node& node) {
+int depth_of(const ConfigNode& node) {
   int deepest = 0;
-  for (const Node& item : node.items) deepest = std::max(deepest, 1 + depth_of(item));
-  for (const Node::Entry& entry : node.entries) deepest = std::max(deepest, 1 + depth_of(entry.value));
+  for (const ConfigNode& item : node.items) deepest = std::max(deepest, 1 + depth_of(item));
+  for (const ConfigNode::Entry& entry : node.entries) deepest = std::max(deepest, 1 + depth_of(entry.value));
   return deepest;
 }
 
-bool long_keys(const Node& node) {
-  for (const Node& item : node.items) {
+bool long_keys(const ConfigNode& node) {
+  for (const ConfigNode& item : node.items) {
     if (long_keys(item)) return true;
   }
-  for (const Node::Entry& entry : node.entries) {
+  for (const ConfigNode::Entry& entry : node.entries) {
     if (entry.key.size() > 200 || long_keys(entry.value)) return true;
   }
   return false;
 }
 
 void expect_tree(const std::string& text) {
-  Node node = read_yaml(text, kSource);
-  expect(node.kind == Node::Kind::map, "a configuration that is no map");
+  ConfigNode node = read_yaml(text, kSource);
+  expect(node.kind == ConfigNode::Kind::map, "a configuration that is no map");
   expect(depth_of(node) <= kDeepestNesting, "nested deeper than the limit");
   std::string flow = flow_text(node, yaml_text);
   // Keys in one line must be short, by the rules of YAML.

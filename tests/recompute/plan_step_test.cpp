@@ -131,7 +131,7 @@ TEST_P(PlannedStep, AHandleThatLivesLongerIsFoundBeforeTheBackward) {
 TEST_P(PlannedStep, ABackwardThatTakesOtherMemoryIsRefusedWhereNoHookRan) {
   for (bool hooked : {false, true}) {
     Schedule schedule = plan(GetParam());
-    schedule.step.hash ^= 1;
+    schedule.backwards.back().end.hash ^= 1;
     Step real(false, GetParam());
     int ran = 0;
     if (hooked) real.w->hooks.push_back([&](Leaf&) { ++ran; });

@@ -67,4 +67,35 @@ PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_
 
 std::string describe(const std::vector<Instruction>& program);
 
+/// One part of a step of several forwards and backwards: instructions on the tape in use, mostly in segments of their
+/// own, then a turn: the forward is
+/// put aside and another begins, on the same tape or a second one of the same memory; or it is differentiated, to go on
+/// or to end; or one that was put aside is; or host code writes a state.
+struct StepPart {
+  std::vector<Instruction> body;
+  Instruction turn{};
+};
+std::string describe(const std::vector<StepPart>& step);
+
+/// Such a step, under options, kept results, two-level runs and states drawn from `seed` for each tape. All that was
+/// put aside is differentiated in the end.
+struct StepOutcome {
+  int backwards = 0;                          // of which the plan tells
+  int kept = 0;                               // of these: with keep
+  int waiting = 0;                            // forwards that were put aside before others were differentiated
+  int tapes = 0;                              // that have a backward
+  int replays = 0;                            // of the planned run
+  bool exact = false;                         // no row that is read or written follows from data
+  bool foreseen = false;                      // nothing has written that the schedules do not tell of
+  bool followed = false;                      // all tapes were on their schedules to the end
+  std::int64_t predicted_peak = 0, peak = 0;  // bytes
+  Numbers gradients, expected;                // planned, and without segments and schedules
+  Numbers states, expected_states;
+  std::uint64_t stream = 0, expected_stream = 0;
+  std::vector<int> effects, expected_effects;
+  std::string changed;  // as in Outcome
+  std::int64_t leaked = 0, left = 0, reads_left = 0;
+};
+StepOutcome run_planned_step(const std::vector<StepPart>& step, std::uint64_t seed);
+
 }  // namespace reprise::testing

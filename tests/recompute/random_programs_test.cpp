@@ -1,12 +1,8 @@
-#include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <iostream>
 
-#include "tests/recompute/random_program.h"
+#include "tests/recompute/random_property.h"
 
 namespace reprise::testing {
 namespace {
@@ -17,47 +13,12 @@ TEST(RandomPrograms, AreComparedByTheirBytes) {
   EXPECT_FALSE((Numbers{{1.0}}) == (Numbers{{1.0, 1.0}}));
 }
 
-/// How many programs: 2,000 as a rule, fewer under sanitizers, more in a full run.
-int program_count() {
-  if (std::getenv("REPRISE_SOAK")) return 200000;
-  if (std::getenv("REPRISE_FULL")) return 10000;
-  const char* scale = std::getenv("REPRISE_RANDOM_SCALE");
-  return static_cast<int>(2000 * (scale ? std::atof(scale) : 1.0));
-}
-
-/// Checks a property on `count` programs from `seed`; what fails is shrunk and printed.
-template <class Property>
-bool holds(const char* what, std::uint64_t seed, int count, Property&& property) {
-  rc::detail::TestMetadata metadata;
-  metadata.id = metadata.description = what;
-  rc::detail::TestParams params;
-  params.seed = seed;
-  params.maxSuccess = count;
-  fmt::print("seed {}, {} programs: {}\n", seed, count, what);
-  rc::detail::TestResult result = rc::detail::checkTestable(std::forward<Property>(property), metadata, params);
-  rc::detail::printResultMessage(result, std::cerr);
-  return result.is<rc::detail::SuccessResult>();
-}
-
-auto any_program() {
-  return rc::gen::mapcat(rc::gen::inRange<std::size_t>(12, 61), [](std::size_t length) {
-    auto byte = rc::gen::resize(100, rc::gen::inRange<int>(0, 256));
-    auto instruction =
-        rc::gen::map(rc::gen::tuple(byte, byte, byte, byte), [](const std::tuple<int, int, int, int>& b) {
-          auto [what, x, y, z] = b;
-          return Instruction{static_cast<std::uint8_t>(what), static_cast<std::uint8_t>(x),
-                             static_cast<std::uint8_t>(y), static_cast<std::uint8_t>(z)};
-        });
-    return rc::gen::container<std::vector<Instruction>>(length, instruction);
-  });
-}
-
 TEST(RandomPrograms, AnyPlanHoldsWhatItsScheduleSaysAndChangesNoByte) {
   int count = std::max(100, program_count() / 4);
   int differentiated = 0, near = 0, bounded = 0, hooked = 0;
   bool good = holds("a planned step holds the predicted peak to the byte, and gives the bytes of the plain one",
                     20251129, count, [&] {
-                      auto program = *any_program();
+                      auto program = *any_program(12, 61);
                       auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
                       RC_LOG() << describe(program);
                       PlannedOutcome out = run_planned(program, seed);
@@ -72,7 +33,7 @@ TEST(RandomPrograms, AnyPlanHoldsWhatItsScheduleSaysAndChangesNoByte) {
                       RC_ASSERT(out.states == out.expected_states);
                       RC_ASSERT(out.effects == out.expected_effects);
                       RC_LOG() << out.changed << "\n";
-                RC_ASSERT(out.changed.empty());
+                      RC_ASSERT(out.changed.empty());
                       RC_ASSERT(out.leaked == 0);
                       RC_ASSERT(out.left == 0);
                     });
@@ -89,7 +50,7 @@ TEST(RandomPrograms, AllMethodsGiveTheBytesOfTheRunWithoutSegments) {
   bool good =
       holds("gradients, states, streams and effects do not depend on the method, and a backward leaves the rest alone",
             20250601, count, [&] {
-              auto program = *any_program();
+              auto program = *any_program(12, 61);
               auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
               RC_LOG() << describe(program);
               Outcome plain = run_program(program, Method::retain, seed, false);

@@ -2,6 +2,7 @@
 // the backward, and which errors a program may end with.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "tools/conform/verdict.h"
@@ -200,6 +201,23 @@ TEST(ConformRules, BodiesSeeNamesAsTheyStandWhenTheyRun) {
     {"do": "read", "of": "b", "out": "c"}, {"do": "backward", "of": ["u"]})");
   ASSERT_FALSE(outcome.failed) << outcome.error;
   EXPECT_EQ(outcome.buffers.at("D").reals, (std::vector<double>{4, 5, 6}));
+}
+
+TEST(ConformRules, AWriteToAValueInABodyIsDifferentiable) {
+  for (Method method : kReplaying) {
+    Outcome outcome = outcome_of(R"({"do": "call", "seg": "S", "in": ["g", 1.0], "out": ["v"]},
+      {"do": "on_grad", "of": "b", "body": [{"do": "write", "to": "v", "value": 3.0, "mode": "mul"}]},
+      {"do": "mul", "in": ["v", "b"], "out": "y"}, {"do": "backward", "of": ["y"], "keep": true},
+      {"do": "grad", "of": "g", "out": "first", "clear": true}, {"do": "backward", "of": ["v"]},
+      {"do": "write", "to": "D", "value": "v"})",
+                                 method);
+    ASSERT_FALSE(outcome.failed) << outcome.error;
+    for (std::size_t i = 0; i < 3; ++i) {
+      double x = static_cast<double>(i) + 1;
+      EXPECT_NEAR(outcome.grads.at("g").reals[i], 3 * std::cos(x), 1e-5) << to_string(method);
+      EXPECT_NEAR(outcome.buffers.at("D").reals[i], 3 * std::sin(x), 1e-5) << to_string(method);
+    }
+  }
 }
 
 TEST(ConformRules, ALeafsBodyRunsAsSoonAsItsGradientIsComplete) {

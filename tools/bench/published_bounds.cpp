@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "data/text_file.h"
 
 namespace reprise::bench {
@@ -108,7 +109,7 @@ std::map<GraphAtBudget, double> published_bounds(const std::filesystem::path& fi
     std::optional<double> value = whole_number_or_fraction(cells[bound]);
     if (!value) {
       fail(ErrorKind::user, "[bench] expected a number as best_bound in {}, line {}, got '{}'", file.string(), number,
-           cells[bound].substr(0, 60));
+           shown_part(cells[bound]));
     }
     auto at = bounds.emplace(*graph, *value).first;
     at->second = std::max(at->second, *value);

@@ -90,6 +90,7 @@ Json Report::json() const {
   Json rows = Json::array();
   for (const Row& row : rows_) {
     Json line = {{"what", row.what}, {"unit", row.unit}, {"ours", samples_json(row.ours)}};
+    if (row.more_is_better) line["more_is_better"] = true;
     if (row.show_upper_limit) line["upper_95_percent"] = row.ours.upper_limit();
     if (row.bound > 0) line["limit"] = {{"value", row.bound}, {"by", row.bound_by}};
     if (!row.peer.empty()) {

@@ -145,8 +145,8 @@ const std::function<void()>& Machine::closure(const std::vector<Statement>& body
   return closure.call;
 }
 
+/// A body's write to a value is as differentiable as any other: a later backward passes through it.
 void Machine::run_closure(const Closure& closure) {
-  Tape::NoGrad no_grad(*tape_);
   Frame frame;
   frame.locals = closure.locals;
   frame.outer = closure.main ? nullptr : &closure.outer;

@@ -15,10 +15,7 @@ constexpr std::int64_t kImages = 128, kSide = 32;
 
 std::string kernel_of(const ConvGeometry& geometry, ConvPass pass) {
   ConvImplementation chosen = choose_conv(geometry, pass, DType::f32);
-  if (chosen == ConvImplementation::eigen) return to_string(chosen);
-  auto algorithm =
-      chosen == ConvImplementation::onednn_winograd ? onednn::ConvAlgorithm::winograd : onednn::ConvAlgorithm::direct;
-  return onednn::conv_kernel_name(geometry, algorithm, pass);
+  return chosen == ConvImplementation::onednn ? onednn::conv_kernel_name(geometry, pass) : to_string(chosen);
 }
 
 void add(Section& s, const std::string& preset, std::int64_t in, std::int64_t out, std::int64_t side,

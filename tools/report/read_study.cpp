@@ -33,11 +33,6 @@ fs::path record_file_in(const fs::path& folder) {
   return {};
 }
 
-std::string text_of(const fs::path& path) {
-  std::vector<std::uint8_t> bytes = read_bytes(path, kMostBytes);
-  return {bytes.begin(), bytes.end()};
-}
-
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   fail(ErrorKind::user, "[report] {}: {}", path.string(), why);
 }
@@ -79,7 +74,7 @@ void add_changes(StepMemory& memory, const fs::path& path, const Json& timeline)
 }
 
 StepMemory read_memory(const fs::path& path) {
-  Json json = Json::parse(text_of(path), nullptr, false);
+  Json json = Json::parse(record_text(path), nullptr, false);
   if (!json.is_object()) refuse(path, "expected memory over a step as a JSON object, got something else");
   StepMemory memory;
   std::string title = text_in(json, "title");
@@ -159,6 +154,11 @@ fs::path without_ends(const fs::path& file) {
 
 }  // namespace
 
+std::string record_text(const fs::path& file) {
+  std::vector<std::uint8_t> bytes = read_bytes(file, kMostBytes);
+  return {bytes.begin(), bytes.end()};
+}
+
 bool is_study(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return !record_file_in(path).empty();
@@ -176,7 +176,7 @@ Study read_study(const fs::path& path) {
   if (!is_record_file(file)) refuse(path, "expected a folder or a name that ends in .jsonl or .jsonl.xz");
   Study study;
   study.source = file.generic_string();
-  study.records = study::parse_records(text_of(file), file.string());
+  study.records = study::parse_records(record_text(file), file.string());
   fs::path settings = folder ? path / "study.yaml" : fs::path(without_ends(file).string() + ".yaml");
   if (fs::is_regular_file(settings, error)) study.settings = read_text_file(settings, "report", 1 << 20);
   study.memory = read_extra(folder ? path / "extra" : fs::path(without_ends(file).string() + ".extra"));

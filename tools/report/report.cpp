@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "data/atomic_file.h"
+#include "tools/bench/record.h"
 #include "tools/report/sections.h"
 #include "tools/report/wording.h"
 
@@ -45,9 +46,30 @@ Document cohort_report(const fs::path& path) {
   return document;
 }
 
+Document bench_report(const fs::path& path) {
+  Document document, body;
+  Findings findings;
+  std::vector<Json> records = bench::parse_records(record_text(path), path.string());
+  document.title = "What things cost";
+  document.subtitle = counted(static_cast<std::int64_t>(records.size()), "sitting", "sittings") +
+                      " of `reprise bench`. Medians over rounds; everything here is computed from its records.";
+  add_benches(body, records, findings);
+  if (!findings.empty()) document.heading(2, "What it shows");
+  document.list(std::move(findings));
+  document.append(std::move(body));
+  return document;
+}
+
+bool is_of_benches(const fs::path& path) {
+  return is_study(path) && !fs::is_directory(path) && bench::are_records(record_text(path));
+}
+
 }  // namespace
 
-Document make_report(const fs::path& path) { return is_cohort(path) ? cohort_report(path) : study_report(path); }
+Document make_report(const fs::path& path) {
+  if (is_cohort(path)) return cohort_report(path);
+  return is_of_benches(path) ? bench_report(path) : study_report(path);
+}
 
 std::vector<fs::path> write_report(const Document& document, const fs::path& folder, const std::string& name) {
   std::error_code error;

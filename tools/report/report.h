@@ -1,4 +1,4 @@
-// The report of a study or of a cohort: one page of HTML that stands alone, and the same as Markdown with its pictures
+// The report of a study, of a cohort or of benches: one page of HTML that stands alone, and the same as Markdown with its pictures
 // beside it. Called by `reprise report`. Everything in it is computed anew from the records; the same records give the
 // same bytes.
 #pragma once
@@ -11,7 +11,8 @@
 
 namespace reprise::report {
 
-/// `path`: the folder of a study or of a cohort's report, or a file of a study's records, plain or compressed.
+/// `path`: the folder of a study or of a cohort's report, or a file of records of a study or of benches, plain or
+/// compressed.
 /// Errors (user): nothing of the kind; a bad record, with FILE:LINE.
 Document make_report(const std::filesystem::path& path);
 

@@ -36,6 +36,8 @@ struct Study {
 /// `path`: the folder of a study, or a file of records, plain or compressed.
 /// Errors (user): no records there; a bad record, with FILE:LINE; a bad file in extra/.
 Study read_study(const std::filesystem::path& path);
+/// The text of a file of records, plain or compressed. Errors (user): it cannot be read.
+std::string record_text(const std::filesystem::path& file);
 /// Whether there is something that read_study reads.
 bool is_study(const std::filesystem::path& path);
 

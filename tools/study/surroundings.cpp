@@ -52,6 +52,12 @@ std::string differing_versions(const Json& then) {
   return text;
 }
 
+Json circumstances() {
+  return {{"started", now()}, {"load", {{"before", load()}, {"after", nullptr}}}, {"versions", versions()}};
+}
+
+void end_circumstances(Json& record) { record["load"]["after"] = load(); }
+
 Json begin_record(const Config& study, const std::string& kind, const std::string& id, std::int64_t order,
                   std::int64_t block) {
   Json record;
@@ -63,10 +69,8 @@ Json begin_record(const Config& study, const std::string& kind, const std::strin
   record["error"] = nullptr;
   record["order"] = order;
   record["block"] = block;
-  record["started"] = now();
   record["elapsed_s"] = 0;
-  record["load"] = {{"before", load()}, {"after", nullptr}};
-  record["versions"] = versions();
+  record.update(circumstances());
   record["threads"] = study.get_int("threads");
   return record;
 }
@@ -75,7 +79,7 @@ void end_record(Json& record, const std::string& status, const std::string& erro
   record["status"] = status;
   record["error"] = error.empty() ? Json() : Json(error);
   record["elapsed_s"] = elapsed_s;
-  record["load"]["after"] = load();
+  end_circumstances(record);
 }
 
 }  // namespace reprise::study

@@ -14,7 +14,11 @@ Json versions();
 /// In words, what of `then` differs here; empty: nothing.
 std::string differing_versions(const Json& then);
 
-/// The fields that every record has, as they are before the work: started now, under this load.
+/// `started`, `load`, `versions` of work that begins now; `load.after` is null until end_circumstances().
+Json circumstances();
+void end_circumstances(Json& record);
+
+/// The fields that every record of a study has, as they are before the work.
 Json begin_record(const Config& study, const std::string& kind, const std::string& id, std::int64_t order,
                   std::int64_t block);
 /// Fills in what is known afterwards; `error` is empty where there was none.

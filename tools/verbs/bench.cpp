@@ -10,7 +10,9 @@
 #include "data/atomic_file.h"
 #include "ops/registry.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/record.h"
 #include "tools/cli/verb.h"
+#include "tools/study/surroundings.h"
 
 namespace reprise {
 namespace {
@@ -18,7 +20,8 @@ namespace {
 constexpr const char* kBenchHelp =
     R"(Measures this build on this machine. Figures are medians over rounds, with the smallest and the largest beside them; the
 machine's limit (a matrix product, a copy) is measured in the same sitting. With --peer, each round of ours is followed by
-one of the peer's process. Leave the machine alone meanwhile, and quote ratios rather than times.
+one of the peer's process. Leave the machine alone meanwhile, and quote ratios rather than times. --record keeps them with
+the program's versions, the machine and its load, for `reprise report`.
 
   ops      single ops at the sizes of image encoders, and the cost per op of a long chain of tiny ops
   step     one step of the dense-queue model (forward, loss, backward, SGD, average, enqueue): time and memory
@@ -31,7 +34,8 @@ one of the peer's process. Leave the machine alone meanwhile, and quote ratios r
 
 Examples:
   reprise bench ops --threads 2
-  reprise bench step --preset resnet18 --peer venv/bin/python --peers ../shared/peers --json step.json)";
+  reprise bench step --preset resnet18 --peer venv/bin/python --peers ../shared/peers --json step.json
+  reprise bench optim --record figures.jsonl)";
 
 using Bench = bench::Report (*)(const bench::BenchOptions&);
 const std::map<std::string, Bench> kBenches = {
@@ -41,7 +45,7 @@ const std::map<std::string, Bench> kBenches = {
 };
 
 struct BenchOptions {
-  std::string what, json, peers, memory_of, planner_case;
+  std::string what, json, record, peers, memory_of, planner_case;
   bool first_step = false;
   bench::BenchOptions bench;
 };
@@ -52,6 +56,31 @@ std::string peers_folder(const std::string& given) {
   return shared && *shared ? std::string(shared) + "/peers" : "../shared/peers";
 }
 
+/// The command as it can be typed again, but for the places of files, which are another machine's.
+std::string command_of(const BenchOptions& options) {
+  const bench::BenchOptions& o = options.bench;
+  std::string text = fmt::format("bench {} --threads {}", options.what, o.threads);
+  if (o.rounds > 0) text += fmt::format(" --rounds {}", o.rounds);
+  if (o.preset != bench::BenchOptions().preset) text += " --preset " + o.preset;
+  if (o.batch > 0) text += fmt::format(" --batch {}", o.batch);
+  if (o.quick) text += " --quick";
+  if (o.peer.asked()) text += " --peer PYTHON";
+  if (o.compiled) text += " --compiled";
+  if (!o.instances.empty()) text += " --instances DIR";
+  return text;
+}
+
+/// Runs the bench and says under which circumstances.
+bench::Report measure(BenchOptions& options, Bench bench, Json& record) {
+  record = {{"schema", bench::kRecordSchema}, {"bench", options.what}, {"command", command_of(options)}};
+  record.update(study::circumstances());
+  record["threads"] = options.bench.threads;
+  bench::Report report = bench(options.bench);
+  study::end_circumstances(record);
+  record.update(report.json());
+  return report;
+}
+
 int run(BenchOptions& options) {
   auto bench = kBenches.find(options.what);
   if (bench == kBenches.end()) {
@@ -59,6 +88,9 @@ int run(BenchOptions& options) {
          quoted_for_message(options.what));
   }
   check_output(options.json, "bench");
+  if (!options.record.empty() && !options.record.ends_with(".jsonl"))
+    fail(ErrorKind::user, "[bench] expected --record FILE.jsonl, got {}", quoted_for_message(options.record));
+  check_output(options.record, "bench");
   set_thread_count(options.bench.threads);
   register_builtin_ops();
   if (!options.memory_of.empty()) {
@@ -74,9 +106,11 @@ int run(BenchOptions& options) {
     return 0;
   }
   options.bench.peer.folder = peers_folder(options.peers);
-  bench::Report report = bench->second(options.bench);
+  Json record;
+  bench::Report report = measure(options, bench->second, record);
   if (!is_standard_output(options.json)) fmt::print("{}", report.table());
   if (!options.json.empty()) write_output(options.json, json_pretty(report.json()));
+  if (!options.record.empty()) bench::append_record(options.record, record);
   return 0;
 }
 
@@ -110,6 +144,8 @@ Verb bench_verb() {
         app.add_option("--json", options->json,
                        "also write the figures, with every sample, to this file (-: instead of the table)")
             .option_text("OUT");
+        app.add_option("--record", options->record, "append the figures as a line to this file, for `reprise report`")
+            .option_text("FILE.jsonl");
         app.add_option("--instances", options->bench.instances,
                        "folder with dtr/ and monet/: plan these instead of made-up steps (planner)")
             .option_text("DIR");

@@ -19,7 +19,8 @@ constexpr const char* kReportHelp =
 with intervals, step time against memory, the map, memory over a step, time by seed, equal bytes, and verdicts of
 programs. What the records do not tell is left out; no record is.
 
-STUDY is the folder of `reprise study`, the report folder of tools/cohort/run, or a file of records (.jsonl, .jsonl.xz).
+STUDY is the folder of `reprise study`, the report folder of tools/cohort/run, or a file of records (.jsonl, .jsonl.xz) of
+a study or of `reprise bench --record`.
 The report is one page, report.html, which needs nothing beside it, and report.md with its pictures as report.NAME.svg;
 in STUDY/report unless -o says otherwise. A file of records needs -o, and its own name takes the place of "report". The
 same records give the same bytes.

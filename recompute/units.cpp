@@ -1,4 +1,4 @@
-#include "recompute/planning/units.h"
+#include "recompute/units.h"
 
 #include <map>
 

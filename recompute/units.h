@@ -1,6 +1,7 @@
-// Units: the parts of a recorded forward that a plan treats as one, in forward order: each outermost segment instance,
-// and each run of nodes between two (an implicit segment, always retained). A step has two rows per unit: its forward,
-// and in reverse order its backward.
+// Units: the parts of a recorded forward that contracts name and plans treat as one, in forward order: each outermost
+// segment instance, and each run of nodes between two (an implicit segment, always retained). A step has two rows per
+// unit: its forward, and in reverse order its backward. Used by contracts, the planner and timelines, so that all of
+// them call a unit the same.
 #pragma once
 
 #include <cstdint>
