@@ -183,7 +183,7 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   std::shared_ptr<State::Copy> copy = whole.empty() ? nullptr : s.make_copy(storage, writer);
   RecycledVector<std::shared_ptr<State::Copy>> others;
   // The real reads may be broken by different writes, each with a copy of its own.
-  for (std::size_t i = 1; s.bounding && i < whole.size(); ++i) others.push_back(s.make_copy(storage, writer));
+  for (std::size_t i = 1; s.bounding > 0 && i < whole.size(); ++i) others.push_back(s.make_copy(storage, writer));
   State::Blocks blocks = s.make_blocks(storage, writer);
   s.bind(ledger, std::move(blocks));
   for (std::size_t i = 0; i < whole.size(); ++i) {

@@ -47,10 +47,13 @@ void Preserver::State::find_in_few(Ledger& ledger, const Region& region, Preserv
 
 /// Claims, one for each set of reads that owe some of the broken bytes together, in the order of their first bytes.
 void Preserver::State::part_broken() {
-  std::vector<std::span<const Run>> left;  // of each read, from the bytes at hand on
+  RecycledVector<std::span<const Run>> left;  // of each read, from the bytes at hand on
   for (const auto& [id, part] : broken) left.push_back(part.runs());
-  std::unordered_map<std::uint32_t, std::uint32_t> claim_of;
-  std::vector<ReadId> readers;
+  using Entry = std::pair<const std::uint32_t, std::uint32_t>;
+  std::unordered_map<std::uint32_t, std::uint32_t, std::hash<std::uint32_t>, std::equal_to<std::uint32_t>,
+                     Recycled<Entry>>
+      claim_of;
+  RecycledVector<ReadId> readers;
   std::int64_t at = 0;
   for (;;) {
     std::uint32_t set = 0;

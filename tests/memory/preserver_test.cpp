@@ -143,7 +143,7 @@ TEST(Preserver, GuardNamesTheForeignWrite) {
 TEST(Preserver, AWriteThatFindsNoMemoryChangesNothing) {
   for (bool bounding : {false, true}) {
     World world;
-    world.preserver().set_bounding(bounding);
+    if (bounding) world.preserver().set_bounding(true);
     Shelf& shelf = world.shelf(1024);
     for (int i = 0; i < 3; ++i) world.owe(shelf, Region::span(0, 64), StateOption::whole);
     world.owe(shelf, Region::span(0, 32), StateOption::region);
