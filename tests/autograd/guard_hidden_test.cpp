@@ -128,7 +128,7 @@ TEST_F(GuardHiddenTest, AFormulaMayReadTheRegionThatIsKeptAndNoMore) {
 }
 
 TEST_F(GuardHiddenTest, AFormulaMayReadAValueWithinItsView) {
-  Value pair = tape.apply_one(copy_op(), {queue});
+  Value pair = copy(tape, queue);
   Value first = slice(tape, pair, 0, 0, 2);
   hidden.calls = 3;
   expect_backward_error(kFormulaReadsBesideRegion, {x, first}, {"input t", "not kept", "outside its view"});
