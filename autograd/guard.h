@@ -33,7 +33,7 @@ struct GuardOperand {
 class Guard {
  public:
   /// From now on `storage` is compared and poisoned around every op that does not name it. The tape adds the states,
-  /// leaves and gradients of leaves that ops are given by itself; a storage that only the guard still holds is let go of.
+  /// leaves and gradients of leaves that ops are given by itself; a storage that only the guard holds is let go.
   void watch(const StorageRef& storage);
   /// `stream` must outlive the guard; its position may not move while a kernel runs.
   void watch(Stream& stream);

@@ -41,7 +41,9 @@ TEST(Trainer, MethodsGiveTheSameBytesAndTheControlDoesNot) {
       return summary["memory"]["peak_by_category"]["activations"].get<std::int64_t>();
     };
     // Portable convolutions need so much workspace that the peak lies where few activations are alive anyway.
-    if (!onednn::refusal()) EXPECT_LT(kept(whole), kept(retain));
+    if (!onednn::refusal()) {
+      EXPECT_LT(kept(whole), kept(retain));
+    }
     EXPECT_EQ(whole["plan"]["method"], "whole");
   }
 }
@@ -205,7 +207,8 @@ TEST(Trainer, ABudgetTooSmallForTheFirstStepIsNamedBeforeAFolderIsMade) {
       EXPECT_TRUE(contains(text, "The step that binds: ") && contains(text, "Live there: ")) << text;
       EXPECT_TRUE(contains(text, "Largest at the peak: ") && contains(text, "activations ")) << text;
       EXPECT_TRUE(contains(text, "smaller train.batch")) << text;
-      EXPECT_EQ(contains(text, "recompute.method="), variant.empty() || variant[0] == "model.losses=2") << text;
+      // The planner has answered which methods would do: no method is advised that it may have ruled out.
+      EXPECT_FALSE(contains(text, "recompute.method=")) << text;
       EXPECT_FALSE(fs::exists(folder / "run")) << text;
     }
   }

@@ -251,7 +251,7 @@ TEST(ContractDocument, HostileInputIsAnErrorOfTheUser) {
     EXPECT_NE(at, std::string::npos) << from;
     return text.replace(at, from.size(), to);
   };
-  EXPECT_PRED2(contains, refused(""), "file.json: expected JSON");
+  EXPECT_PRED2(contains, refused(""), "file.json:1:1: expected JSON");
   EXPECT_PRED2(contains, refused("[1, 2]"), "expected a document of format reprise-contract/1");
   EXPECT_PRED2(contains, refused(with("reprise-contract/1", "reprise-contract/9")),
                "expected format reprise-contract/1, got 'reprise-contract/9'");

@@ -20,6 +20,7 @@ const Op kKeepsItsFactor = [] {
   Op op = lying::op_named("keeps_its_factor");
   op.made = {"factor"};
   op.keeps = {"factor"};
+  op.saves = {{"x", {made("factor")}}};
   op.replays_from_keeps = true;
   op.infer = [](InferContext& c) {
     c.result(0, c.dtype(0), c.shape(0));

@@ -1,4 +1,5 @@
 // Properties of random programs: how many are tried, how they are made, and what is printed where one fails.
+// Called by the tests of random programs and of random steps.
 #pragma once
 
 #include <fmt/core.h>

@@ -44,7 +44,7 @@ TEST(OpsVerb, JsonSaysTheSame) {
 TEST(OpsVerb, WhySaysWhatWasChosenAndWhyNotTheOthers) {
   Outcome why = ops("--why conv2d x=64,32,32,16 w=16,16,3,3 padding=1 dtype=f64");
   EXPECT_EQ(why.code, 0);
-  for (const char* part : {"forward: im2col and Eigen", "gradient of weight", "not oneDNN direct"}) {
+  for (const char* part : {"forward: im2col and Eigen", "gradient of weight", "not oneDNN: it takes f32 only"}) {
     EXPECT_PRED2(contains, why.text, part);
   }
 }

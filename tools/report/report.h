@@ -1,6 +1,6 @@
-// The report of a study, of a cohort or of benches: one page of HTML that stands alone, and the same as Markdown with its pictures
-// beside it. Called by `reprise report`. Everything in it is computed anew from the records; the same records give the
-// same bytes.
+// The report of a study, of a cohort or of benches: one page of HTML that stands alone, and the same as Markdown with
+// its pictures beside it. Called by `reprise report`. Everything in it is computed anew from the records; the same
+// records give the same bytes.
 #pragma once
 
 #include <filesystem>
