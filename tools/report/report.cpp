@@ -11,6 +11,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What a reader should know first, then the sections.
+Document finish(Document document, Findings findings, Document body) {
+  if (!findings.empty()) document.heading(2, "What it shows");
+  document.list(std::move(findings));
+  document.append(std::move(body));
+  return document;
+}
+
 Document study_report(const fs::path& path) {
   Study study = read_study(path);
   Document document, body;
@@ -25,10 +33,7 @@ Document study_report(const fs::path& path) {
   add_memory(body, study, findings);
   add_runs(body, study, findings);
   add_timing(body, study, findings);
-  if (!findings.empty()) document.heading(2, "What it shows");
-  document.list(std::move(findings));
-  document.append(std::move(body));
-  return document;
+  return finish(std::move(document), std::move(findings), std::move(body));
 }
 
 Document cohort_report(const fs::path& path) {
@@ -40,10 +45,7 @@ Document cohort_report(const fs::path& path) {
   document.title = "Programs run by other frameworks and by Reprise";
   document.subtitle = counted(records, "record", "records") + ", one for each program and mode.";
   add_cohort(body, cohort, findings);
-  if (!findings.empty()) document.heading(2, "What it shows");
-  document.list(std::move(findings));
-  document.append(std::move(body));
-  return document;
+  return finish(std::move(document), std::move(findings), std::move(body));
 }
 
 Document bench_report(const fs::path& path) {
@@ -54,10 +56,7 @@ Document bench_report(const fs::path& path) {
   document.subtitle = counted(static_cast<std::int64_t>(records.size()), "sitting", "sittings") +
                       " of `reprise bench`. Medians over rounds; everything here is computed from its records.";
   add_benches(body, records, findings);
-  if (!findings.empty()) document.heading(2, "What it shows");
-  document.list(std::move(findings));
-  document.append(std::move(body));
-  return document;
+  return finish(std::move(document), std::move(findings), std::move(body));
 }
 
 bool is_of_benches(const fs::path& path) {
