@@ -77,7 +77,7 @@ REPRISE_AVX512 void run_avx512(const Dropping& d, std::uint64_t block, std::int6
 
 /// Whole chunks from the start of a counter block on; returns how many elements that were.
 std::int64_t run_chunks(const Dropping& d, std::uint64_t block, std::int64_t count, const float* x, float* y) {
-  bool wide = philox::has_avx512();
+  bool wide = has_avx512();
   std::int64_t words = wide ? philox::kWordsAvx512 : philox::kWordsAvx2, chunks = count / words;
   if (wide)
     run_avx512(d, block, chunks, x, y);

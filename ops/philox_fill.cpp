@@ -40,7 +40,7 @@ REPRISE_AVX512 void fill_with_avx512(const DrawRange& draw, std::uint64_t block,
 /// kLanes consecutive counter blocks from `block` on, as 4 * kLanes words in order of position: the same words by
 /// either set of instructions.
 void fill_blocks(const DrawRange& draw, std::uint64_t block, std::uint32_t* out) {
-  if (philox::has_avx512()) {
+  if (has_avx512()) {
     fill_with_avx512(draw, block, out);
     return;
   }

@@ -10,8 +10,7 @@
 
 #include "core/philox.h"
 #include "core/stream.h"
-
-#define REPRISE_AVX512 __attribute__((target("avx512f")))
+#include "ops/avx512.h"
 
 namespace reprise::philox {
 
@@ -21,11 +20,6 @@ namespace reprise::philox {
 constexpr int kVectors = 4;
 /// Words that one call hands over.
 constexpr int kWordsAvx2 = 16 * kVectors, kWordsAvx512 = 32 * kVectors;
-
-inline bool has_avx512() {
-  static const bool has = __builtin_cpu_supports("avx512f");
-  return has;
-}
 
 /// The blocks from `block` on: calls sink.take(at, a, b) with words [at, at + 8) and [at + 8, at + 16), for each `at`.
 template <class Sink>

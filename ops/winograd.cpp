@@ -114,8 +114,8 @@ void place(const Sizes& s, T* image, std::int64_t channels, std::int64_t y, std:
 
 /// A tile's kSide squared pixels from (y, x) on, transformed into out[point * stride + channel].
 template <int kSide, void (*kTransform)(const Vector*, Vector*)>
-REPRISE_WINOGRAD void transform_pixels(const Sizes& s, const float* image, std::int64_t channels, std::int64_t y,
-                                       std::int64_t x, const float* zeros, float* out, std::int64_t stride) {
+REPRISE_AVX512 void transform_pixels(const Sizes& s, const float* image, std::int64_t channels, std::int64_t y,
+                                     std::int64_t x, const float* zeros, float* out, std::int64_t stride) {
   if (y >= 0 && x >= 0 && y + kSide <= s.h && x + kSide <= s.w) {
     const float* first = image + (y * s.w + x) * channels;
     for (std::int64_t c = 0; c < channels; c += kLanes) {
@@ -133,8 +133,8 @@ REPRISE_WINOGRAD void transform_pixels(const Sizes& s, const float* image, std::
 
 /// The products at in[point * stride + channel], transformed back into the pixels of a tile.
 template <bool kAdd>
-REPRISE_WINOGRAD void transform_back(const Sizes& s, const Tile& tile, const float* in, std::int64_t stride,
-                                     const float* bias, float* y) {
+REPRISE_AVX512 void transform_back(const Sizes& s, const Tile& tile, const float* in, std::int64_t stride,
+                                   const float* bias, float* y) {
   float* image = y + tile.image * s.h * s.w * s.n;
   bool inside = tile.y + kTile <= s.h && tile.x + kTile <= s.w;
   float* first = image + (tile.y * s.w + tile.x) * s.n;
@@ -151,7 +151,7 @@ REPRISE_WINOGRAD void transform_back(const Sizes& s, const Tile& tile, const flo
 }
 
 /// Kernels [out, in, 3, 3] transformed into [point][k][n]; turned round and with channels exchanged for gradients of x.
-REPRISE_WINOGRAD void transform_kernels(const Sizes& s, const float* weight, bool turned, float* out) {
+REPRISE_AVX512 void transform_kernels(const Sizes& s, const float* weight, bool turned, float* out) {
   for (std::int64_t k = 0; k < s.k; ++k) {
     for (std::int64_t n = 0; n < s.n; n += kLanes) {
       alignas(64) float numbers[9 * kLanes];
@@ -166,8 +166,8 @@ REPRISE_WINOGRAD void transform_kernels(const Sizes& s, const float* weight, boo
 
 /// c[tile][n] (+)= a[tile][k] b[k][n] for `tiles` rows, `depth` numbers of k.
 template <bool kAdd>
-REPRISE_WINOGRAD void multiply_point(const Sizes& s, std::int64_t tiles, std::int64_t depth, const float* a,
-                                     const float* b, float* c) {
+REPRISE_AVX512 void multiply_point(const Sizes& s, std::int64_t tiles, std::int64_t depth, const float* a,
+                                   const float* b, float* c) {
   std::int64_t n = 0;
   for (; n + 4 * kLanes <= s.n; n += 4 * kLanes) {
     for (std::int64_t t = 0; t < tiles; t += kRowsAtOnce / 2)
@@ -218,8 +218,8 @@ void convolve(const Sizes& s, const Buffers& buffers, const float* x, const floa
 }
 
 /// sums[k][n] += left[tile][k] right[tile][n] over `tiles` tiles, at one point.
-REPRISE_WINOGRAD void add_products(const Sizes& s, std::int64_t tiles, const float* left, const float* right,
-                                   float* sums) {
+REPRISE_AVX512 void add_products(const Sizes& s, std::int64_t tiles, const float* left, const float* right,
+                                 float* sums) {
   std::int64_t n = 0;
   for (; n + 4 * kLanes <= s.n; n += 4 * kLanes) {
     for (std::int64_t k = 0; k < s.k; k += 4)
@@ -236,7 +236,7 @@ REPRISE_WINOGRAD void add_products(const Sizes& s, std::int64_t tiles, const flo
 }
 
 /// The sums of all points transformed back into the gradient of the kernels [out, in, 3, 3].
-REPRISE_WINOGRAD void transform_sums(const Sizes& s, const float* sums, float* dw, bool accumulate) {
+REPRISE_AVX512 void transform_sums(const Sizes& s, const float* sums, float* dw, bool accumulate) {
   for (std::int64_t k = 0; k < s.k; ++k) {
     for (std::int64_t n = 0; n < s.n; n += kLanes) {
       alignas(64) float numbers[9 * kLanes];
@@ -252,8 +252,7 @@ REPRISE_WINOGRAD void transform_sums(const Sizes& s, const float* sums, float* d
 }  // namespace
 
 const char* refusal(const ConvGeometry& g) {
-  static const bool has = __builtin_cpu_supports("avx512f");
-  if (!has) return "it needs AVX-512";
+  if (!has_avx512()) return "it needs AVX-512";
   if (g.kh != 3 || g.kw != 3) return "it takes 3x3 kernels only";
   if (g.stride != Pair(1) || g.dilation != Pair(1)) return "it takes stride 1 and dilation 1 only";
   if (g.padding != Pair(1)) return "it takes padding 1 only";

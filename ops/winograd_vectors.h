@@ -10,8 +10,9 @@
 
 #include <cstdint>
 
-#define REPRISE_WINOGRAD __attribute__((target("avx512f")))
-#define REPRISE_WINOGRAD_INLINE __attribute__((target("avx512f"), always_inline)) inline
+#include "ops/avx512.h"
+
+#define REPRISE_WINOGRAD_INLINE REPRISE_AVX512 __attribute__((always_inline)) inline
 
 namespace reprise::winograd {
 
