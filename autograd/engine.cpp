@@ -40,7 +40,9 @@ BackwardEngine::BackwardEngine(Tape& tape)
       preserver_(tape.memory().preserver()),
       scratch_(tape.memory().preserver()) {}
 
-void Tape::backward(std::span<const Value> of, bool keep) { BackwardEngine(*this).run(of, keep); }
+void Tape::backward(std::span<const Value> of, bool keep) {
+  BackwardEngine(*this).run(of, keep || (making_ && making_->keep_all));
+}
 
 void BackwardEngine::run(std::span<const Value> of, bool keep) {
   if (data_.open_segment != kNone) {
@@ -123,6 +125,7 @@ void BackwardEngine::start(std::span<const Value> of, bool keep) {
   state_.keep = keep;
   state_.segment = kNone;
   state_.first_pending_leaf = 0;
+  if (TapeObserver* observer = tape_.observer()) observer->begin_backward(tape_);
 }
 
 void BackwardEngine::mark(std::span<const Value> of) {
@@ -312,6 +315,7 @@ void BackwardEngine::finish_leaves(std::uint32_t lowest_left) {
 }
 
 void BackwardEngine::finish() {
+  if (TapeObserver* observer = tape_.observer()) observer->end_backward(tape_);
   if (tape_.on_schedule()) meet_end();
   state_.active = false;
   state_.roots.clear();

@@ -14,6 +14,10 @@ class Tape;
 class TapeObserver {
  public:
   virtual ~TapeObserver() = default;
+  /// A backward begins: what it will visit is marked in the tape's data, and none of it has been visited.
+  virtual void begin_backward(const Tape& /*tape*/) {}
+  /// It has visited all of that. Must not throw.
+  virtual void end_backward(const Tape& /*tape*/) {}
   /// A node is about to run again.
   virtual void before_replay(const Tape& /*tape*/, std::uint32_t /*node*/) {}
   /// A node's formula is about to run.

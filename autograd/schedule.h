@@ -64,6 +64,7 @@ struct ScheduleInMaking {
   Schedule schedule;
   std::vector<LeafRef> given_gradients;  // leaves for which the draft has made an accumulator
   bool by_data = false;                  // a region depends on data
+  bool keep_all = false;                 // every backward keeps what it uses: the tape is to be looked at afterwards
 };
 
 struct TapeData;

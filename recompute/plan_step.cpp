@@ -31,6 +31,14 @@ void require_whole(const Schedule& schedule) {
   }
 }
 
+/// Leaves have no accumulators that a dry pass has made.
+void take_back_gradients(const ScheduleInMaking& making) {
+  for (const LeafRef& leaf : making.given_gradients) {
+    leaf->grad = Tensor();
+    leaf->clear_grad();
+  }
+}
+
 /// However the making of schedules ends, no tape follows one of them afterwards.
 struct ClearAtEnd {
   std::span<Tape* const> tapes;
@@ -82,18 +90,14 @@ std::vector<Schedule> make(std::span<Tape* const> tapes, const std::function<voi
   bool exact = true;
   for (std::size_t i = 0; i < tapes.size(); ++i) exact &= !making[i].by_data && !tapes[i]->data().data_dependent;
   for (Tape* tape : tapes) tape->clear();
-  for (const ScheduleInMaking& each : making) {
-    for (const LeafRef& leaf : each.given_gradients) {
-      leaf->grad = Tensor();
-      leaf->clear_grad();
-    }
-  }
+  for (const ScheduleInMaking& each : making) take_back_gradients(each);
   DryAllocator& dry = *tapes.front()->memory().dry();
   tapes.front()->memory().meter().reset_peak();
   dry.record_lives();
   trace(tapes, making, step, false);
   for (Tape* tape : tapes) tape->clear();
   PlacementPlan placement = plan_placement(dry.lives(), Arena::kSmallBytes);
+  for (const ScheduleInMaking& each : making) take_back_gradients(each);
   std::vector<Schedule> schedules;
   for (ScheduleInMaking& each : making) {
     require_whole(each.schedule);
@@ -124,6 +128,22 @@ std::vector<Schedule> make_schedules(std::span<Tape* const> tapes, const std::fu
                                      std::vector<std::vector<NodeChoice>> choices) {
   return make(
       tapes, [&](bool) { step(); }, std::move(choices));
+}
+
+void look_at_step(Tape& dry, const std::function<void()>& step, std::vector<NodeChoice> choices,
+                  const std::function<void()>& look) {
+  Tape* tapes[] = {&dry};
+  require_dry(tapes);
+  std::vector<ScheduleInMaking> making(1);
+  making[0].schedule.choices = std::move(choices);
+  making[0].schedule.exact = false;
+  making[0].keep_all = true;
+  ClearAtEnd clear_at_end{tapes};
+  trace(
+      tapes, making, [&](bool) { step(); }, true);
+  look();
+  dry.clear();
+  take_back_gradients(making[0]);
 }
 
 }  // namespace reprise

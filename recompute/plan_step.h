@@ -25,6 +25,11 @@ namespace reprise {
 std::vector<Schedule> make_schedules(std::span<Tape* const> tapes, const std::function<void()>& step,
                                      std::vector<std::vector<NodeChoice>> choices = {});
 
+/// One pass of `step` on `dry`, in which every backward keeps what it uses; then `look` is called with all nodes of the
+/// step on the tape, none of them consumed. Errors: as of make_schedules().
+void look_at_step(Tape& dry, const std::function<void()>& step, std::vector<NodeChoice> choices,
+                  const std::function<void()>& look);
+
 /// The usual one: `forward` records the forward of one step on `dry` and returns what is differentiated; it is called
 /// twice and must start from the same host state each time. `dry` is an empty tape on memory without bytes, with policy
 /// and replayer. `choices` is what a plan says of each node, or empty. `between`, if any, is called in the second pass

@@ -36,7 +36,7 @@ PlannedSegment describe_segment(const Problem& problem, const solver::Choice& ch
     if (!mine) continue;
     if (state)
       segment.bytes_preserved += object.bytes;
-    else if (object.birth == problem.units().forward_row(unit) + 1)
+    else if (object.birth == problem.rows().forward_of(unit) + 1)
       segment.bytes_kept += object.bytes;
     if (first->segment == static_cast<int>(unit)) segment.move_ns += object.time_ns;
   }
@@ -81,7 +81,7 @@ Plan Planner::describe(const Problem& problem, const std::string& method, const 
   plan.predicted_peak = checked.peak;
   plan.predicted_ns = solver::evaluate(instance, checked.choice).time_ns;
   auto binding = std::max_element(checked.rows.begin(), checked.rows.end()) - checked.rows.begin();
-  plan.binding_row = problem.units().row_name(static_cast<int>(binding));
+  plan.binding_row = problem.rows().name(static_cast<int>(binding), problem.units());
   plan.fallback = checked.assignment.fallback.state;
   plan.nodes = static_cast<std::uint32_t>(checked.assignment.choices.size());
   for (std::uint32_t s = 0; s < problem.space().size(); ++s) {

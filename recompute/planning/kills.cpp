@@ -46,6 +46,7 @@ std::vector<KilledPart> Kills::of(const WalkedRead& read) const {
   for (const Write& write : at->second) {
     // A node reads before it writes; a value is there only after its own node.
     if (value ? write.at.node <= read.node : write.at.node < read.node) continue;
+    if (write.at.node >= read.nodes) break;  // nobody owes it any more
     Region part = intersect(live, write.region);
     if (part.empty()) continue;
     live = subtract(live, part);

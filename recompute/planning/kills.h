@@ -34,7 +34,7 @@ class Kills {
  public:
   explicit Kills(const Tape& tape);
 
-  /// The parts of the read's bytes that later writes kill, in the order of the writes; empty: all of them stay live.
+  /// The parts of the read's bytes that writes kill while it is owed, in their order; empty: all of them stay live.
   std::vector<KilledPart> of(const WalkedRead& read) const;
   KilledStorage storage(const WalkedRead& read) const;
 

@@ -53,14 +53,14 @@ std::vector<const Problem*> Planner::problems_of(const PlannedMethod& method) co
 const Problem& Planner::problem_of(const PlannedMethod& method) const { return *problems_of(method).front(); }
 
 bool Planner::may_run(const PlannedMethod& method) const {
-  return !method.is_one_plan() && options_.longest_run > 1 && !cut_into_runs(plain_.units(), 2).empty();
+  return !method.is_one_plan() && options_.longest_run > 1 && !cut_into_runs(plain_.units(), plain_.rows(), 2).empty();
 }
 
 std::vector<Planner::Runs> Planner::run_cuts(const PlannedMethod& method) const {
   std::vector<Runs> cuts;
   if (!may_run(method)) return cuts;
   for (std::uint32_t length = 2; length <= options_.longest_run; ++length) {
-    Runs runs = cut_into_runs(plain_.units(), length);
+    Runs runs = cut_into_runs(plain_.units(), plain_.rows(), length);
     if (!runs.empty()) cuts.push_back(std::move(runs));
     if (length >= plain_.space().size()) break;
   }
@@ -96,7 +96,7 @@ std::vector<std::int64_t> Planner::restore_times() const {
     assignment.segments.assign(plain_.space().size(), {ValueOption::replay, StateOption::region});
     std::vector<std::uint32_t> firsts;
     for (std::uint32_t u = static_cast<std::uint32_t>(parity); u + 1 < units.size(); u += 2) {
-      if (units[u].segment == kNone || units[u + 1].segment == kNone) continue;
+      if (units[u].segment == kNone || units[u + 1].segment == kNone || !plain_.rows().joined(u + 1)) continue;
       firsts.push_back(u);
       for (std::uint32_t end : {0u, 1u}) {
         SegmentOption& option = assignment.segments[units[u + end].segment];

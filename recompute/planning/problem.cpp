@@ -43,9 +43,10 @@ Problem::Problem(Walker& walker, PlanSpace space, const Profile& profile, std::s
     node_count_ = tape.data().nodes.size();
   });
   probe(walker);
+  rows_ = probes_.front().walk->rows;
   find_readers(walker);
-  objects_.base.assign(static_cast<std::size_t>(units_.row_count()), walker.base());
-  for (int row = 0; row < units_.row_count(); ++row) objects_.row_names.push_back(units_.row_name(row));
+  objects_.base.assign(static_cast<std::size_t>(rows_.count()), walker.base());
+  for (int row = 0; row < rows_.count(); ++row) objects_.row_names.push_back(rows_.name(row, units_));
   add_all(profile);
   probe_mixed(walker);
   measure_own();
@@ -121,12 +122,12 @@ void Problem::probe_mixed(Walker& walker) {
 }
 
 void Problem::find_readers(Walker& walker) {
-  std::map<std::tuple<std::uint32_t, int, std::uint32_t>, std::size_t> at;
+  std::map<ReadKey, std::size_t> at;
   std::vector<std::size_t> replay_all;
   for (const auto& options : space_) replay_all.push_back(std::min<std::size_t>(1, options.size() - 1));
   for (const Probe& probe : probes_) {
     for (const WalkedRead& read : probe.walk->reads) {
-      auto [place, fresh] = at.emplace(std::tuple(read.node, read.operand, read.unit), readers_.size());
+      auto [place, fresh] = at.emplace(key_of(read), readers_.size());
       if (fresh) readers_.push_back({read, 0, {}, -1, {}});
       readers_[place->second].options |= bit_in(probe, read.unit);
     }
@@ -181,9 +182,9 @@ void Problem::add_segments(const Profile& profile) {
       option.name = options[o].name;
       option.retain = options[o].values == ValueOption::retain;
       auto probe = std::find_if(probes_.begin(), probes_.end(), [&](const Probe& p) { return option_in(p, u) == o; });
-      for (auto* nodes : {&probe->walk->needed, &probe->walk->restored}) {
-        for (std::uint32_t node : (*nodes)[units_[u].segment])
-          option.time_ns += profile.micro_batches * profile.replay_of(node);
+      for (std::uint32_t node = units_[u].first_node; node < units_[u].end_node; ++node) {
+        if (std::int64_t times = probe->walk->replays[node]; times > 0)
+          option.time_ns += times * profile.micro_batches * profile.replay_of(node);
       }
     }
   }
@@ -200,12 +201,12 @@ void Problem::add_values() {
       solver::Object& object = objects[value.value];
       std::uint32_t born = makers[value.value] = units_.of_node(value.node);
       object.bytes = std::max(object.bytes, value.charged);
-      object.birth = std::max(object.birth, units_.forward_row(value.forward_end) + 1);
+      object.birth = std::max(object.birth, value.forward_end + 1);
       if (object.name.empty())
         object.name = fmt::format("{}#{}", units_[born].id, value.node - units_[born].first_node);
-      for (std::uint32_t user : value.users) {
-        if (bit_in(probe, user) == 0) continue;
-        add_use(object, {static_cast<std::int32_t>(user), bit_in(probe, user), units_.backward_row(user), -1,
+      for (const WalkedUser& user : value.users) {
+        if (bit_in(probe, user.unit) == 0) continue;
+        add_use(object, {static_cast<std::int32_t>(user.unit), bit_in(probe, user.unit), user.last_row, -1,
                          solver::StateChoice::whole});
       }
     }
@@ -213,15 +214,15 @@ void Problem::add_values() {
   for (auto& entry : objects) {
     solver::Object& object = entry.second;
     if (object.uses.empty()) continue;  // only options that this space does not have owe it
-    std::uint32_t first = static_cast<std::uint32_t>(object.uses.front().segment);
+    auto first = static_cast<std::uint32_t>(object.uses.front().segment);
     bool alone = std::all_of(object.uses.begin(), object.uses.end(),
                              [&](const solver::Use& use) { return use.segment == object.uses.front().segment; });
     // Inside its only user's own backward it is part of what that row was measured to hold.
-    if (alone)
-      for (solver::Use& use : object.uses) use.row = units_.backward_row(first) - 1;
-    bool somewhere = std::all_of(object.uses.begin(), object.uses.end(),
-                                 [&](const solver::Use& use) { return use.row >= object.birth; });
-    if (!somewhere) continue;
+    for (solver::Use& use : object.uses) {
+      if (alone && rows_[use.row].unit == first) --use.row;
+    }
+    std::erase_if(object.uses, [&](const solver::Use& use) { return use.row < object.birth; });
+    if (object.uses.empty()) continue;
     objects_.objects.push_back(std::move(object));
     makers_.push_back(makers[entry.first]);
   }
@@ -230,7 +231,7 @@ void Problem::add_values() {
 void Problem::add_snapshots(const Profile& profile) {
   for (std::size_t c = 0; c < classes_.size(); ++c) {
     solver::Object object;
-    object.birth = units_.forward_row(units_.of_node(classes_[c].front().node));
+    object.birth = rows_.of_node(classes_[c].front().node);
     for (const Reader& reader : readers_) {
       if (reader.read_class != static_cast<int>(c)) continue;
       if (!exact_ && !object.uses.empty()) {  // each read may need a copy of its own
@@ -240,9 +241,8 @@ void Problem::add_snapshots(const Profile& profile) {
       object.name = "snapshot of " + reader.storage.name;
       object.bytes = round_up_64(reader.storage.bytes);
       object.time_ns = profile.micro_batches * profile.copy.of(reader.storage.bytes, 1);
-      add_use(object,
-              {static_cast<std::int32_t>(reader.read.unit), reader.options, units_.backward_row(reader.read.unit),
-               static_cast<std::int32_t>(c), solver::StateChoice::whole});
+      add_use(object, {static_cast<std::int32_t>(reader.read.unit), reader.options, reader.read.last_row,
+                       static_cast<std::int32_t>(c), solver::StateChoice::whole});
     }
     objects_.objects.push_back(std::move(object));
   }
@@ -295,10 +295,10 @@ void Problem::add_record(Records& records, const KillingWrite& write, const Reco
   std::int64_t whole = records.whole[write] = round_up_64(storage.bytes);
   object.bytes = std::min(part.charged, whole);
   object.time_ns = profile.micro_batches * profile.gather.of(part.bytes, part.runs);
-  object.birth = units_.forward_row(units_.of_node(write.node));
+  object.birth = rows_.of_node(write.node);
   for (std::size_t owner : part.owners) {
     const Reader& reader = readers_[readers[owner]];
-    add_use(object, {static_cast<std::int32_t>(reader.read.unit), reader.options, units_.backward_row(reader.read.unit),
+    add_use(object, {static_cast<std::int32_t>(reader.read.unit), reader.options, reader.read.last_row,
                      reader.read_class, solver::StateChoice::region});
   }
   std::vector<std::array<std::uint64_t, 4>> uses;
@@ -307,8 +307,10 @@ void Problem::add_record(Records& records, const KillingWrite& write, const Reco
     uses.push_back({segment, use.options, static_cast<std::uint64_t>(use.row), read_class});
     solver::JointTime& joint = records.exchanges[{segment, use.options, read_class}];
     std::int64_t before = joint.time_ns;
+    // Opened and closed in each backward that visits its unit while it is owed.
+    std::int64_t moves = 2 * std::max(1, rows_.visits(static_cast<std::uint32_t>(use.segment), use.row));
     joint = {use.segment, use.options, use.read_class, solver::StateChoice::region,
-             before + 2 * profile.micro_batches * profile.exchange.of(part.bytes, part.runs)};
+             before + moves * profile.micro_batches * profile.exchange.of(part.bytes, part.runs)};
   }
   std::sort(uses.begin(), uses.end());
   auto [at, fresh] = records.objects.emplace(std::pair(write, std::move(uses)), object);

@@ -1,5 +1,5 @@
-// Problem: the planning problem of one micro-batch, built from walks and a profile; and the way back from a solver's
-// choice to what the tape is told.
+// Problem: the planning problem of one step on one tape (of a micro-batch, in training), built from walks and a
+// profile; and the way back from a solver's choice to what the tape is told.
 //
 // Note on bytes. Objects (kept values, boundaries, records, snapshots) come from the trace. What a row holds besides
 // (workspace, cotangents, the live set of a replay) is measured: its level in a walk, less the objects alive in it. The
@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -40,8 +41,8 @@ using PlanSpace = std::vector<std::vector<SegmentChoice>>;
 /// Retain or replay, for every segment of the tape that `walker` records.
 PlanSpace simple_space(Walker& walker);
 
-/// Bytes of a unit's forward and backward row besides objects, per unit and option.
-using OwnBytes = std::vector<std::vector<std::array<std::int64_t, 2>>>;
+/// Bytes of a unit's rows besides objects, per unit, option and row (StepRows::of_unit).
+using OwnBytes = std::vector<std::vector<std::vector<std::int64_t>>>;
 
 struct MeasuredBytes {
   OwnBytes least, most;
@@ -65,6 +66,7 @@ class Problem {
   const PlanSpace& space() const { return space_; }
   const std::shared_ptr<RecordParts>& record_parts() const { return record_parts_; }
   const Units& units() const { return units_; }
+  const StepRows& rows() const { return rows_; }
   /// The killing writes of each class of the instance: one; or, where rows follow from data, all of its storage, since
   /// which of them is the first to break a read is then not known.
   const std::vector<std::vector<KillingWrite>>& classes() const { return classes_; }
@@ -96,6 +98,10 @@ class Problem {
     int read_class = -1;
     KilledStorage storage;
   };
+
+  using ReadKey = std::tuple<std::uint32_t, int, std::uint32_t, int>;
+  /// The same in every walk, unlike the number of its storage.
+  static ReadKey key_of(const WalkedRead& read) { return {read.node, read.operand, read.unit, read.last_row}; }
 
   struct Records {  // by write and uses; by segment, options and class
     std::map<std::pair<KillingWrite, std::vector<std::array<std::uint64_t, 4>>>, solver::Object> objects;
@@ -131,6 +137,7 @@ class Problem {
 
   PlanSpace space_;
   Units units_;
+  StepRows rows_;
   std::size_t node_count_ = 0;
   std::vector<Probe> probes_;
   std::vector<Reader> readers_;

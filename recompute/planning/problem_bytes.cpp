@@ -17,9 +17,10 @@ std::vector<std::int64_t> Problem::beside_objects(const solver::Choice& choice,
 
 void Problem::measure_own() {
   constexpr std::int64_t kUnknown = INT64_MAX;
-  for (const solver::Segment& segment : objects_.segments) {
-    measured_.least.emplace_back(segment.options.size(), std::array{kUnknown, kUnknown});
-    measured_.most.emplace_back(segment.options.size(), std::array{-kUnknown, -kUnknown});
+  for (std::uint32_t u = 0; u < units_.size(); ++u) {
+    std::size_t options = objects_.segments[u].options.size(), rows = rows_.of_unit(u).size();
+    measured_.least.emplace_back(options, std::vector<std::int64_t>(rows, kUnknown));
+    measured_.most.emplace_back(options, std::vector<std::int64_t>(rows, -kUnknown));
   }
   for (const Probe& probe : probes_) learn(measured_, choice_of(probe), probe.walk->row_peaks);
 }
@@ -29,10 +30,11 @@ void Problem::learn(MeasuredBytes& bytes, const solver::Choice& choice,
   std::vector<std::int64_t> beside = beside_objects(choice, row_peaks);
   for (std::uint32_t u = 0; u < units_.size(); ++u) {
     auto &least = bytes.least[u][choice.options[u]], &most = bytes.most[u][choice.options[u]];
-    std::array found{beside[units_.forward_row(u)], beside[units_.backward_row(u)]};
-    for (std::size_t way : {0u, 1u}) {
-      least[way] = std::min(least[way], found[way]);
-      most[way] = std::max(most[way], found[way]);
+    const std::vector<int>& rows = rows_.of_unit(u);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      std::int64_t found = beside[static_cast<std::size_t>(rows[r])];
+      least[r] = std::min(least[r], found);
+      most[r] = std::max(most[r], found);
     }
   }
 }
@@ -42,11 +44,12 @@ bool Problem::raise(OwnBytes& own, const solver::Choice& choice, const std::vect
   std::vector<std::int64_t> beside = beside_objects(choice, row_peaks);
   bool changed = false;
   for (std::uint32_t u = 0; u < units_.size(); ++u) {
-    std::array rows{units_.forward_row(u), units_.backward_row(u)};
-    for (std::size_t way : {0u, 1u}) {
-      std::int64_t& now = own[u][choice.options[u]][way];
-      if (row_peaks[rows[way]] <= cap || beside[rows[way]] <= now) continue;
-      now = beside[rows[way]];
+    const std::vector<int>& rows = rows_.of_unit(u);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      auto row = static_cast<std::size_t>(rows[r]);
+      std::int64_t& now = own[u][choice.options[u]][r];
+      if (row_peaks[row] <= cap || beside[row] <= now) continue;
+      now = beside[row];
       changed = true;
     }
   }
@@ -56,17 +59,18 @@ bool Problem::raise(OwnBytes& own, const solver::Choice& choice, const std::vect
 solver::Instance Problem::with(const OwnBytes& own) const {
   solver::Instance made = objects_;
   for (std::uint32_t u = 0; u < units_.size(); ++u) {
-    for (std::size_t way : {0u, 1u}) {
-      int row = way == 0 ? units_.forward_row(u) : units_.backward_row(u);
+    const std::vector<int>& rows = rows_.of_unit(u);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      auto row = static_cast<std::size_t>(rows[r]);
       // A solver's numbers are not negative: where a row holds less than its objects were thought to, its base is
       // lower.
       std::int64_t least = 0;
-      for (const auto& option : own[u]) least = std::min(least, option[way]);
+      for (const auto& option : own[u]) least = std::min(least, option[r]);
       least = std::max(least, -made.base[row]);
       made.base[row] += least;
       for (std::size_t o = 0; o < own[u].size(); ++o) {
-        std::int64_t bytes = own[u][o][way] - least;
-        if (bytes > 0) made.segments[u].options[o].own.push_back({row, bytes});
+        std::int64_t bytes = own[u][o][r] - least;
+        if (bytes > 0) made.segments[u].options[o].own.push_back({rows[r], bytes});
       }
     }
   }

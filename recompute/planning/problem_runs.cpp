@@ -6,6 +6,7 @@ namespace reprise {
 Problem::Problem(const Problem& base, const Problem& cut, PlanSpace space, const Profile& profile)
     : space_(std::move(space)),
       units_(base.units_),
+      rows_(base.rows_),
       node_count_(base.node_count_),
       exact_(base.exact_ && cut.exact_),
       record_parts_(base.record_parts_),
@@ -36,19 +37,17 @@ void Problem::take_probes(const Problem& from, bool runs) {
 
 /// The reads that some option of this space owes, with the writes that kill them as `base` and `cut` found them.
 void Problem::take_readers(const Problem& base, const Problem& cut) {
-  using Key = std::tuple<std::uint32_t, int, std::uint32_t>;
-  std::map<Key, std::size_t> at;
+  std::map<ReadKey, std::size_t> at;
   for (const Problem* from : {&base, &cut}) {
     for (const Reader& reader : from->readers_) {
-      Key key{reader.read.node, reader.read.operand, reader.read.unit};
-      if (!at.emplace(key, readers_.size()).second) continue;
+      if (!at.emplace(key_of(reader.read), readers_.size()).second) continue;
       readers_.push_back(reader);
       readers_.back().options = 0;
     }
   }
   for (const Probe& probe : probes_) {
     for (const WalkedRead& read : probe.walk->reads) {
-      auto reader = at.find({read.node, read.operand, read.unit});
+      auto reader = at.find(key_of(read));
       if (reader != at.end()) readers_[reader->second].options |= bit_in(probe, read.unit);
     }
   }

@@ -2,13 +2,14 @@
 
 namespace reprise {
 
-std::vector<RunOfSegments> cut_into_runs(const Units& units, std::uint32_t length) {
+std::vector<RunOfSegments> cut_into_runs(const Units& units, const StepRows& rows, std::uint32_t length) {
   std::vector<RunOfSegments> runs;
   bool open = false;  // the last run may take another segment
-  for (const Unit& unit : units.all()) {
+  for (std::uint32_t u = 0; u < units.size(); ++u) {
+    const Unit& unit = units[u];
     if (unit.segment == kNone) {
       open = false;
-    } else if (open && runs.back().last - runs.back().first + 1 < length) {
+    } else if (open && rows.joined(u) && runs.back().last - runs.back().first + 1 < length) {
       runs.back().last = unit.segment;
     } else {
       runs.push_back({unit.segment, unit.segment});

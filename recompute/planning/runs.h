@@ -16,9 +16,9 @@ struct RunOfSegments {
   std::uint32_t first = 0, last = 0;
 };
 
-/// The step cut into runs of `length`, from its start on, as far as segments follow each other without nodes between.
-/// Pieces of one segment are no runs.
-std::vector<RunOfSegments> cut_into_runs(const Units& units, std::uint32_t length);
+/// The step cut into runs of `length`, from its start on, as far as segments follow each other without nodes or a
+/// backward between. Pieces of one segment are no runs.
+std::vector<RunOfSegments> cut_into_runs(const Units& units, const StepRows& rows, std::uint32_t length);
 
 /// `space` with the segments of `runs` bound to them.
 PlanSpace with_runs(PlanSpace space, const std::vector<RunOfSegments>& runs);

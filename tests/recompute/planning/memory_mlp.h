@@ -2,6 +2,7 @@
 // they are known to a dry trace too; the index tensors have memory of their own.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -49,17 +50,13 @@ class MemoryMlp {
   }
 
   Value forward() {
-    Tape& t = *tape;
-    Value h = mul(t, input, 1.0);
-    for (int s = 0; s < sizes_.segments; ++s) {
-      h = segment(t, "part" + std::to_string(s), [&] {
-        Value seen = gather_rows(t, table, read_rows[s]);
-        Value inner = tanh(t, matmul(t, add(t, h, seen), weights[s]));
-        return add(t, sin(t, mul(t, inner, seen)), h);
-      });
-      assign_rows(t, table, written_rows[s], slice(t, h, 0, 0, sizes_.written));
-    }
-    return mean(t, mul(t, h, h));
+    Value h = parts();
+    return mean(*tape, mul(*tape, h, h));
+  }
+  /// Two losses of one forward.
+  std::array<Value, 2> two_losses() {
+    Value h = parts();
+    return {mean(*tape, mul(*tape, h, h)), mean(*tape, sin(*tape, h))};
   }
 
   Memory memory;
@@ -71,6 +68,19 @@ class MemoryMlp {
   TraceReplayer replayer;
 
  private:
+  Value parts() {
+    Tape& t = *tape;
+    Value h = mul(t, input, 1.0);
+    for (int s = 0; s < sizes_.segments; ++s) {
+      h = segment(t, "part" + std::to_string(s), [&] {
+        Value seen = gather_rows(t, table, read_rows[s]);
+        Value inner = tanh(t, matmul(t, add(t, h, seen), weights[s]));
+        return add(t, sin(t, mul(t, inner, seen)), h);
+      });
+      assign_rows(t, table, written_rows[s], slice(t, h, 0, 0, sizes_.written));
+    }
+    return h;
+  }
   Tensor rows(std::int64_t first, std::int64_t count, std::int64_t stride) {
     Tensor t = make_tensor(indices.allocator(), indices.observer(), DType::i64, {count}, Category::data);
     std::vector<double> list;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "recompute/planning/planner.h"
 #include "tests/recompute/planning/memory_mlp.h"
 
@@ -114,15 +116,61 @@ TEST(Runs, PlanningNearTheFloorWalksFewSteps) {
 TEST(Runs, CutsFollowNeighboursOnly) {
   testing::MemoryMlp step(true, {.segments = 3});  // its table is written between segments
   Walker walker(*step.tape, [&] { return step.forward(); });
-  walker.look({}, [&](Tape& tape) { EXPECT_TRUE(cut_into_runs(Units(tape.data()), 8).empty()); });
+  StepRows rows = walker.walk({}).rows;
+  walker.look({}, [&](Tape& tape) { EXPECT_TRUE(cut_into_runs(Units(tape.data()), rows, 8).empty()); });
   Chain chain(true, 5);
   Walker other(*chain.tape, [&] { return chain.forward(); });
+  rows = other.walk({}).rows;
   other.look({}, [&](Tape& tape) {
-    std::vector<RunOfSegments> runs = cut_into_runs(Units(tape.data()), 2);
+    std::vector<RunOfSegments> runs = cut_into_runs(Units(tape.data()), rows, 2);
     ASSERT_EQ(runs.size(), 2u);  // the fifth stands alone
     EXPECT_EQ(runs[1].first, 2u);
     EXPECT_EQ(runs[1].last, 3u);
   });
+}
+
+TEST(Runs, NoneGoesOnBehindABackward) {
+  Chain chain(true, 0);
+  Tape& t = *chain.tape;
+  Walker walker = Walker::of_step(t, [&] {
+    Value a = segment(t, "a", [&] { return sin(t, mul(t, chain.weight, 1.0)); });
+    t.backward(a, true);
+    Value b = segment(t, "b", [&] { return sin(t, a); });
+    Value c = segment(t, "c", [&] { return sin(t, b); });
+    t.backward(c);
+  });
+  StepRows rows = walker.walk({}).rows;
+  walker.look({}, [&](Tape& tape) {
+    std::vector<RunOfSegments> runs = cut_into_runs(Units(tape.data()), rows, 8);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].first, 1u);
+    EXPECT_EQ(runs[0].last, 2u);
+  });
+}
+
+TEST(Runs, AreRestoredOnceForTwoBackwards) {
+  auto step = [](Chain& chain) {
+    Value root = chain.forward();
+    chain.tape->backward(root, true);
+    chain.tape->backward(root);
+  };
+  Chain dry(true, 16), plain(false, 16), real(false, 16);
+  Walker walker = Walker::of_step(*dry.tape, [&] { step(dry); });
+  Planner planner(walker, Profile{}, {.keep_values = false, .made_for = {}});
+  const Plan& least = planner.least("joint");
+  ASSERT_TRUE(std::any_of(least.segments.begin(), least.segments.end(), [](const auto& s) { return s.run != 0; }));
+  Assignment assignment = least.assignment();
+  Schedule schedule = walker.schedule(assignment);
+  AssignmentPolicy policy;
+  policy.assign(&assignment);
+  real.tape->set_policy(&policy);
+  real.tape->follow(&schedule);
+  real.memory.meter().reset_peak();
+  step(real);
+  EXPECT_EQ(real.memory.meter().peak(), least.predicted_peak);
+  EXPECT_EQ(real.tape->next_backward(), nullptr);
+  step(plain);
+  EXPECT_EQ(real.weight->grad.to_doubles(), plain.weight->grad.to_doubles());
 }
 
 }  // namespace
