@@ -64,6 +64,7 @@ Planner::Least Planner::least_in(const Problem& problem, const PlannedMethod& me
     if (!best || checked.peak < best->peak) best = std::move(checked);
     if (!more) break;
   }
+  best = with_idle_retained(problem, method, bytes, std::move(*best));
   return describe_least(problem, method, bytes, *best, bound, work);
 }
 

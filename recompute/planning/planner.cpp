@@ -4,15 +4,12 @@
 #include <tuple>
 
 #include "recompute/planning/kept_sets.h"
-#include "recompute/solver/domain.h"
-#include "recompute/solver/evaluate.h"
 
 namespace reprise {
 
 namespace {
 
 constexpr int kHopefulRounds = 12;    // in which rows are only thought to hold what such a plan was seen to hold
-constexpr int kMostFlips = 40;        // plans that are walked in search of a faster neighbour
 constexpr double kWorthFlips = 1e-3;  // of the step's time: a smaller gap is left as it is
 constexpr std::int64_t kNoBudget = INT64_MAX / 4;
 // Two-level runs are tried where they might save more than this share of the step; what they leave is in the gap.
@@ -207,10 +204,12 @@ Planner::Found Planner::solve_in(const Problem& problem, const PlannedMethod& me
     if (checked.peak <= cap) {
       found.bound_ns = bound(problem, bytes.least, method, cap);
       Plan plan = describe(problem, method.name, checked, budget);
-      auto gap = static_cast<double>(plan.predicted_ns - found.bound_ns);
-      if (gap > kWorthFlips * static_cast<double>(plan.predicted_ns)) {
+      if (plan.predicted_ns > found.bound_ns) {
         OwnBytes least = bytes.least;
-        checked = flipped(problem, method, bytes, std::move(checked), cap);
+        auto gap = static_cast<double>(plan.predicted_ns - found.bound_ns);
+        if (gap > kWorthFlips * static_cast<double>(plan.predicted_ns))
+          checked = flipped(problem, method, bytes, std::move(checked), cap);
+        checked = with_idle_retained(problem, method, bytes, std::move(checked));
         plan = describe(problem, method.name, checked, budget);
         if (bytes.least != least) found.bound_ns = bound(problem, bytes.least, method, cap);
       }
@@ -229,62 +228,6 @@ std::int64_t Planner::bound(const Problem& problem, const OwnBytes& own, const P
   solver::Instance eased = may_run(method) ? problem.with_runs_eased(own, restore_ns_) : problem.with(own);
   solver::Solution solution = solver::solve(eased, cap, method.allowed, {.explain = false, .polish = false});
   return solution.feasible ? solution.lower_bound_ns : problem.instance().base_time_ns;
-}
-
-namespace {
-
-/// Choices that differ from `choice` in one segment or one class, take less time than `time`, and might fit.
-std::vector<std::pair<std::int64_t, solver::Choice>> faster_neighbours(const solver::Instance& instance,
-                                                                       const solver::Choice& choice,
-                                                                       const solver::Domain& domain, std::int64_t time,
-                                                                       std::int64_t cap) {
-  std::vector<std::pair<std::int64_t, solver::Choice>> faster;
-  auto consider = [&](solver::Choice other) {
-    solver::Evaluation evaluation = solver::evaluate(instance, other);
-    if (evaluation.time_ns < time && evaluation.peak <= cap) faster.emplace_back(evaluation.time_ns, std::move(other));
-  };
-  for (std::size_t u = 0; u < choice.options.size(); ++u) {
-    for (std::uint8_t o = 0; o < instance.segments[u].options.size(); ++o) {
-      if (o == choice.options[u] || (domain.options[u] >> o & 1) == 0) continue;
-      solver::Choice other = choice;
-      other.options[u] = o;
-      consider(std::move(other));
-    }
-  }
-  for (std::size_t c = 0; c < choice.states.size(); ++c) {
-    if (domain.states[c] != 3) continue;
-    solver::Choice other = choice;
-    bool whole = other.states[c] == solver::StateChoice::whole;
-    other.states[c] = whole ? solver::StateChoice::region : solver::StateChoice::whole;
-    consider(std::move(other));
-  }
-  std::stable_sort(faster.begin(), faster.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return faster;
-}
-
-}  // namespace
-
-/// `best`, or a neighbour of it that is faster: one choice made otherwise, walked where it could fit.
-Planner::Checked Planner::flipped(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes,
-                                  Checked best, std::int64_t cap) const {
-  solver::Instance hopeful = problem.with(bytes.least);
-  solver::Domain domain = solver::domain_of(hopeful, method.allowed);
-  std::int64_t time = solver::evaluate(hopeful, best.choice).time_ns;
-  int walks = 0;
-  for (bool changed = true; changed && walks < kMostFlips;) {
-    changed = false;
-    for (auto& [faster, choice] : faster_neighbours(hopeful, best.choice, domain, time, cap)) {
-      if (++walks > kMostFlips) break;
-      Checked checked = check(problem, choice, method.fallback());
-      problem.learn(bytes, checked.choice, checked.rows);
-      if (checked.peak > cap) continue;
-      best = std::move(checked);
-      time = faster;
-      changed = true;
-      break;
-    }
-  }
-  return best;
 }
 
 /// The plan of least time with given runs, where it is faster than `beat`. Rows are thought to hold the least that was

@@ -82,6 +82,8 @@ class Planner {
                         const std::optional<Plan>& beat) const;
   Checked flipped(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes, Checked best,
                   std::int64_t budget) const;
+  Checked with_idle_retained(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes,
+                             Checked best) const;
   static void take(Found& best, Found found);
   void try_runs(const PlannedMethod& method, std::int64_t budget, Found& best) const;
   std::int64_t bound(const Problem& problem, const OwnBytes& own, const PlannedMethod& method, std::int64_t cap) const;

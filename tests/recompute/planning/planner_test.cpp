@@ -194,6 +194,32 @@ TEST(Planner, NoWalkedPlanThatFitsIsFasterThanTheOneChosenOrItsBound) {
   }
 }
 
+TEST(Planner, NothingIsReplayedThatCouldStayForNoByteOfThePeak) {
+  for (const MemoryMlp::Sizes& sizes : {MemoryMlp::Sizes{.segments = 4}, MemoryMlp::Sizes{.segments = 7},
+                                        MemoryMlp::Sizes{.batch = 9, .table = 32, .written = 5, .segments = 5}}) {
+    Dry dry(sizes);
+    dry.profile.step_ns = 1000000000;  // beside it any replay is short, which is no reason to do it
+    Planner planner(dry.walker, dry.profile, {});
+    for (const std::string method : {"retain+whole", "retain+region", "joint"}) {
+      std::int64_t low = planner.least(method).predicted_peak;
+      std::int64_t high = planner.plan(method, 0).plan->predicted_peak;
+      for (int i = 0; i <= 12; ++i) {
+        std::int64_t budget = low + (high - low) * i / 12;
+        Planner::Answer answer = planner.plan(method, budget);
+        ASSERT_TRUE(answer.plan) << answer.none.message;
+        Assignment assignment = answer.plan->assignment();
+        for (std::size_t s = 0; s < assignment.segments.size(); ++s) {
+          if (assignment.segments[s].values == ValueOption::retain) continue;
+          Assignment other = assignment;
+          other.segments[s].values = ValueOption::retain;
+          EXPECT_GT(dry.walker.schedule(other).peak.total_peak, answer.plan->predicted_peak)
+              << method << " at " << budget << " replays " << answer.plan->segments[s].id;
+        }
+      }
+    }
+  }
+}
+
 TEST(Planner, FeasibilityAndTimeAreMonotoneInTheBudgetAndTheMethod) {
   Dry dry;
   Planner planner(dry.walker, dry.profile, {});
