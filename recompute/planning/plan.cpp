@@ -1,5 +1,8 @@
 #include "recompute/planning/plan.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "core/error.h"
 
 namespace reprise {
@@ -23,6 +26,20 @@ Assignment Plan::assignment() const {
     (state.state == StateOption::whole ? node.whole_updates : node.region_updates) |= Mask{1} << state.update;
   }
   return assignment;
+}
+
+bool is_better(const Plan& a, const Plan& b) {
+  auto replayed = [](const Plan& plan) {
+    std::vector<std::uint8_t> all;
+    for (const PlannedSegment& segment : plan.segments) all.push_back(segment.replay);
+    return all;
+  };
+  std::vector<std::uint8_t> of_a = replayed(a), of_b = replayed(b);
+  auto key = [](const Plan& plan, const std::vector<std::uint8_t>& all) {
+    return std::tuple(plan.predicted_ns, plan.predicted_peak, std::count(all.begin(), all.end(), 1));
+  };
+  auto key_a = key(a, of_a), key_b = key(b, of_b);
+  return key_a != key_b ? key_a < key_b : of_a < of_b;
 }
 
 void require_made_for(const Plan& plan, const PlanPrint& here, const std::string& origin) {

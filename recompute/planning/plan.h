@@ -71,6 +71,9 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+/// Less time, then less memory, then fewer replays, then earlier segments retained. Both are plans of one step.
+bool is_better(const Plan& a, const Plan& b);
+
 /// The same bytes for the same plan. Ends in a line end.
 std::string to_json(const Plan& plan);
 /// Errors (user): no plan, or one that no planner makes, such as a run of one segment or a retained segment under a

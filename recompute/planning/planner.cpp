@@ -1,7 +1,6 @@
 #include "recompute/planning/planner.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "recompute/planning/kept_sets.h"
 
@@ -14,15 +13,6 @@ constexpr double kWorthFlips = 1e-3;  // of the step's time: a smaller gap is le
 constexpr std::int64_t kNoBudget = INT64_MAX / 4;
 // Two-level runs are tried where they might save more than this share of the step; what they leave is in the gap.
 constexpr double kWorthARun = 0.005;
-
-/// Less time, then less memory, then fewer replays.
-bool better(const Plan& a, const Plan& b) {
-  auto replays = [](const Plan& plan) {
-    return std::count_if(plan.segments.begin(), plan.segments.end(), [](const auto& s) { return s.replay; });
-  };
-  return std::tuple(a.predicted_ns, a.predicted_peak, replays(a)) <
-         std::tuple(b.predicted_ns, b.predicted_peak, replays(b));
-}
 
 std::vector<std::uint32_t> key_of_runs(const std::vector<RunOfSegments>& runs) {
   std::vector<std::uint32_t> key;
@@ -137,7 +127,7 @@ const std::optional<Plan>& Planner::best(const PlannedMethod& method, std::int64
     // What two-level runs might make of it is below the bound already, and dear to find out.
     if (best->proven && !fits_one_level(other, budget)) continue;
     const std::optional<Plan>& narrow = this->best(other, budget);
-    if (!narrow || !better(*narrow, *best)) continue;
+    if (!narrow || !is_better(*narrow, *best)) continue;
     std::int64_t bound = std::min(best->lower_bound_ns, narrow->predicted_ns), work = best->work + narrow->work;
     best = narrow;
     best->method = method.name;
@@ -170,7 +160,7 @@ std::optional<Plan> Planner::search(const PlannedMethod& method, std::int64_t bu
   if (!best.plan || saving > kWorthARun * static_cast<double>(best.plan->predicted_ns)) try_runs(method, budget, best);
   if (!best.plan || !one_level) {
     const Plan& least = least_of(method, !one_level).plan;
-    if (!best.plan || better(least, *best.plan)) best.plan = least;
+    if (!best.plan || is_better(least, *best.plan)) best.plan = least;
   }
   best.plan->budget = budget;
   best.plan->lower_bound_ns = std::min(best.bound_ns, best.plan->predicted_ns);
@@ -181,7 +171,7 @@ std::optional<Plan> Planner::search(const PlannedMethod& method, std::int64_t bu
 
 /// Of plans the better one; of bounds the lower, since a plan may be in either space.
 void Planner::take(Found& best, Found found) {
-  if (found.plan && (!best.plan || better(*found.plan, *best.plan))) best.plan = std::move(found.plan);
+  if (found.plan && (!best.plan || is_better(*found.plan, *best.plan))) best.plan = std::move(found.plan);
   best.bound_ns = std::min(best.bound_ns, found.bound_ns);
   best.work += found.work;
 }
@@ -266,7 +256,7 @@ void Planner::try_runs(const PlannedMethod& method, std::int64_t budget, Found& 
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
       Found other = solve_with_runs(problem_with(fewer, cut, method), method, budget, found.plan);
       found.work += other.work;
-      if (other.plan && better(*other.plan, *found.plan))
+      if (other.plan && is_better(*other.plan, *found.plan))
         found.plan = std::move(other.plan), runs = std::move(fewer);
       else
         ++r;

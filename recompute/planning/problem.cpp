@@ -127,7 +127,7 @@ void Problem::find_readers(Walker& walker) {
   for (const auto& options : space_) replay_all.push_back(std::min<std::size_t>(1, options.size() - 1));
   for (const Probe& probe : probes_) {
     for (const WalkedRead& read : probe.walk->reads) {
-      auto [place, fresh] = at.emplace(key_of(read), readers_.size());
+      auto [place, fresh] = at.emplace(read_key(read), readers_.size());
       if (fresh) readers_.push_back({read, 0, {}, -1, {}});
       readers_[place->second].options |= bit_in(probe, read.unit);
     }

@@ -101,7 +101,7 @@ class Problem {
 
   using ReadKey = std::tuple<std::uint32_t, int, std::uint32_t, int>;
   /// The same in every walk, unlike the number of its storage.
-  static ReadKey key_of(const WalkedRead& read) { return {read.node, read.operand, read.unit, read.last_row}; }
+  static ReadKey read_key(const WalkedRead& read) { return {read.node, read.operand, read.unit, read.last_row}; }
 
   struct Records {  // by write and uses; by segment, options and class
     std::map<std::pair<KillingWrite, std::vector<std::array<std::uint64_t, 4>>>, solver::Object> objects;

@@ -40,14 +40,14 @@ void Problem::take_readers(const Problem& base, const Problem& cut) {
   std::map<ReadKey, std::size_t> at;
   for (const Problem* from : {&base, &cut}) {
     for (const Reader& reader : from->readers_) {
-      if (!at.emplace(key_of(reader.read), readers_.size()).second) continue;
+      if (!at.emplace(read_key(reader.read), readers_.size()).second) continue;
       readers_.push_back(reader);
       readers_.back().options = 0;
     }
   }
   for (const Probe& probe : probes_) {
     for (const WalkedRead& read : probe.walk->reads) {
-      auto reader = at.find(key_of(read));
+      auto reader = at.find(read_key(read));
       if (reader != at.end()) readers_[reader->second].options |= bit_in(probe, read.unit);
     }
   }

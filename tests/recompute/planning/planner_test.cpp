@@ -251,6 +251,22 @@ TEST(Planner, FeasibilityAndTimeAreMonotoneInTheBudgetAndTheMethod) {
   }
 }
 
+TEST(Planner, OfPlansThatAreAlikeTheOneThatRetainsEarlierSegmentsIsBetter) {
+  auto make = [](std::int64_t ns, std::int64_t peak, const std::vector<bool>& replays) {
+    Plan plan;
+    plan.predicted_ns = ns;
+    plan.predicted_peak = peak;
+    for (bool replay : replays) plan.segments.emplace_back().replay = replay;
+    return plan;
+  };
+  const Plan plans[] = {make(4, 9, {true, true, true}),   make(5, 6, {true, true, true}),
+                        make(5, 7, {true, false, false}), make(5, 7, {false, true, true}),
+                        make(5, 7, {true, false, true}),  make(5, 7, {true, true, false})};  // from the best on
+  for (std::size_t a = 0; a < std::size(plans); ++a) {
+    for (std::size_t b = 0; b < std::size(plans); ++b) EXPECT_EQ(is_better(plans[a], plans[b]), a < b) << a << " " << b;
+  }
+}
+
 TEST(Planner, APlanReadBackIsTheSamePlan) {
   Dry dry;
   Planner planner(dry.walker, dry.profile, {.made_for = {"t", "c", "b", 2}});
