@@ -94,7 +94,8 @@ GeneralOutcome run_general(const GeneralStep& general, const MemoryMlp::Sizes& s
   real.memory.meter().reset_peak();
   if (schedule) real.tape->follow(schedule);
   general.run(real);
-  GeneralOutcome outcome{real.memory.meter().peak(), !real.tape->next_backward(), {real.table.to_doubles()}, {}};
+  GeneralOutcome outcome{
+      real.memory.meter().peak(), schedule && !real.tape->next_backward(), {real.table.to_doubles()}, {}};
   for (const LeafRef& w : real.weights) outcome.numbers.push_back(w->grad.to_doubles());
   for (const NodeRecord& node : real.tape->data().nodes) outcome.replays.push_back(node.runs > 0 ? node.runs - 1 : 0);
   real.tape->clear();
