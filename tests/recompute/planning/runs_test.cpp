@@ -156,10 +156,10 @@ TEST(Runs, AreRestoredOnceForTwoBackwards) {
   };
   Chain dry(true, 16), plain(false, 16), real(false, 16);
   Walker walker = Walker::of_step(*dry.tape, [&] { step(dry); });
-  Planner planner(walker, Profile{}, {.keep_values = false, .made_for = {}});
-  const Plan& least = planner.least("joint");
-  ASSERT_TRUE(std::any_of(least.segments.begin(), least.segments.end(), [](const auto& s) { return s.run != 0; }));
-  Assignment assignment = least.assignment();
+  Assignment assignment;
+  for (std::uint32_t s = 0; s < 16; ++s)
+    assignment.segments.push_back({ValueOption::replay, StateOption::region, s / 4 + 1, s % 4 == 3});
+  const Walk& walk = walker.walk(assignment);
   Schedule schedule = walker.schedule(assignment);
   AssignmentPolicy policy;
   policy.assign(&assignment);
@@ -167,8 +167,11 @@ TEST(Runs, AreRestoredOnceForTwoBackwards) {
   real.tape->follow(&schedule);
   real.memory.meter().reset_peak();
   step(real);
-  EXPECT_EQ(real.memory.meter().peak(), least.predicted_peak);
+  EXPECT_EQ(real.memory.meter().peak(), walk.peak);
   EXPECT_EQ(real.tape->next_backward(), nullptr);
+  for (std::size_t n = 0; n < walk.replays.size(); ++n)
+    EXPECT_EQ(real.tape->data().nodes[n].runs, walk.replays[n] + 1) << "node " << n;
+  EXPECT_EQ(*std::max_element(walk.replays.begin(), walk.replays.end()), 3u) << "restored once, replayed twice";
   step(plain);
   EXPECT_EQ(real.weight->grad.to_doubles(), plain.weight->grad.to_doubles());
 }
