@@ -1,5 +1,5 @@
 // Kills: which writes of a recorded forward overwrite the bytes of which reads: the classes of reads (same storage,
-// same first killing write), and the parts that each write kills. Read from a tape between forward and backward.
+// same first killing write), and the parts that each write kills. Read from a tape as Walker::look() shows it.
 #pragma once
 
 #include <cstdint>

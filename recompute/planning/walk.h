@@ -1,5 +1,5 @@
-// Walk: one dry step under an assignment, looked at closely: its schedule, the highest level of live bytes in each row,
-// and between forward and backward who keeps which value and who owes which read.
+// Walk: one dry step under an assignment, looked at closely: its rows, the highest level of live bytes in each, who keeps
+// which value and owes which read until which row, and what runs again.
 //
 // Everything the planner knows of memory comes from walks: the same tape, engine and preserver that then run the step.
 #pragma once
