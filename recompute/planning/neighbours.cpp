@@ -10,7 +10,8 @@ namespace reprise {
 
 namespace {
 
-constexpr int kMostFlips = 40;  // plans that are walked in search of a faster neighbour
+constexpr int kMostFlips = 40;       // plans that are walked in search of a faster neighbour
+constexpr std::int64_t kNear = 256;  // less than this part of the peak above it is near: blocks round and merge
 
 /// Choices that differ from `choice` in one segment or one class, take less time than `time`, and might fit.
 std::vector<std::pair<std::int64_t, solver::Choice>> faster_neighbours(const solver::Instance& instance,
@@ -82,33 +83,40 @@ std::optional<std::uint8_t> instead_of_replay(const solver::Instance& instance, 
 }  // namespace
 
 /// `best`, with each replayed segment retained that costs no byte of its peak, the first ones first. What a row is
-/// thought to hold is corrected by what it was walked to hold, but for the rows of the segment itself.
+/// thought to hold is corrected by what it was walked to hold, but for the rows of the segment itself; where that comes
+/// near the peak a walk decides.
 Planner::Checked Planner::with_idle_retained(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes,
                                              Checked best) const {
   if (!method.allowed.retain) return best;
   solver::Instance hopeful = problem.with(bytes.least);
   solver::Domain domain = solver::domain_of(hopeful, method.allowed);
   solver::Evaluation now = solver::evaluate(hopeful, best.choice);
-  int walks = 0;
-  for (std::uint32_t u = 0; u < best.choice.options.size() && walks < kMostFlips; ++u) {
-    std::optional<std::uint8_t> retained = instead_of_replay(hopeful, domain, u, best.choice.options[u]);
-    if (!retained) continue;
-    solver::Choice other = best.choice;
-    other.options[u] = *retained;
-    solver::Evaluation then = solver::evaluate(hopeful, other);
-    bool fits = then.time_ns <= now.time_ns;
-    for (std::size_t row = 0; fits && row < then.row_bytes.size(); ++row) {
-      bool own = problem.rows()[static_cast<int>(row)].unit == u;
+  auto may_fit = [&](std::uint32_t unit, const solver::Evaluation& then) {
+    for (std::size_t row = 0; row < then.row_bytes.size(); ++row) {
+      bool own = problem.rows()[static_cast<int>(row)].unit == unit;
       std::int64_t more = own ? 0 : std::max<std::int64_t>(0, best.rows[row] - now.row_bytes[row]);
-      fits = then.row_bytes[row] + more <= best.peak;
+      if (then.row_bytes[row] + more > best.peak + best.peak / kNear) return false;
     }
-    if (!fits) continue;
-    ++walks;
-    Checked checked = check(problem, other, method.fallback());
-    problem.learn(bytes, checked.choice, checked.rows);
-    if (checked.peak > best.peak) continue;
-    best = std::move(checked);
-    now = solver::evaluate(hopeful, best.choice);
+    return then.time_ns <= now.time_ns;
+  };
+  int walks = 0;
+  for (bool changed = true; changed && walks < kMostFlips;) {
+    changed = false;
+    for (std::uint32_t u = 0; u < best.choice.options.size() && walks < kMostFlips; ++u) {
+      std::optional<std::uint8_t> retained = instead_of_replay(hopeful, domain, u, best.choice.options[u]);
+      if (!retained) continue;
+      solver::Choice other = best.choice;
+      other.options[u] = *retained;
+      solver::Evaluation then = solver::evaluate(hopeful, other);
+      if (!may_fit(u, then)) continue;
+      ++walks;
+      Checked checked = check(problem, other, method.fallback());
+      problem.learn(bytes, checked.choice, checked.rows);
+      if (checked.peak > best.peak) continue;
+      best = std::move(checked);
+      now = std::move(then);
+      changed = true;
+    }
   }
   return best;
 }

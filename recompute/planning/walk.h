@@ -1,5 +1,5 @@
-// Walk: one dry step under an assignment, looked at closely: its rows, the highest level of live bytes in each, who keeps
-// which value and owes which read until which row, and what runs again.
+// Walk: one dry step under an assignment, looked at closely: its rows, the highest level of live bytes in each, who
+// keeps which value and owes which read until which row, and what runs again.
 //
 // Everything the planner knows of memory comes from walks: the same tape, engine and preserver that then run the step.
 #pragma once
@@ -34,12 +34,12 @@ struct WalkedValue {
 
 /// Bytes of state, or of a value that is overwritten later, which a unit owes at the version that was read.
 struct WalkedRead {
-  std::uint32_t node = 0;     // that read it; of a value: that made it
-  int operand = -1;           // negative: result -1 - operand of the node
-  std::uint32_t unit = 0;     // that owes it
-  std::uint64_t storage = 0;  // serial number
-  int last_row = 0;           // in which it is owed
-  std::uint32_t nodes = 0;    // recorded while it was owed: only their writes can break it
+  std::uint32_t node = 0;       // that read it; of a value: that made it
+  int operand = -1;             // negative: result -1 - operand of the node
+  std::uint32_t unit = 0;       // that owes it
+  std::uint64_t storage = 0;    // serial number
+  int last_row = 0;             // in which it is owed
+  std::uint32_t nodes = kNone;  // recorded while it was owed: only their writes can break it
   friend auto operator<=>(const WalkedRead&, const WalkedRead&) = default;
 };
 

@@ -168,9 +168,10 @@ TEST(GeneralSteps, NoWalkedPlanBeatsTheBoundOrAPlanThatIsProven) {
     DryGeneralStep dry(general, {.segments = 2});
     Problem problem(dry.walker, simple_space(dry.walker), dry.profile);
     Planner planner(dry.walker, dry.profile, {.keep_values = false, .longest_run = 1, .made_for = {}});
+    const PlannedMethod& joint = planned_method("joint");
     std::vector<std::pair<std::int64_t, std::int64_t>> plans;  // peak, time
-    for (const solver::Choice& choice : all_choices(problem.instance(), planned_method("joint"))) {
-      std::int64_t peak = dry.walker.schedule(problem.assignment(choice, StateOption::region)).peak.total_peak;
+    for (const solver::Choice& choice : all_choices(problem.instance(), joint)) {
+      std::int64_t peak = dry.walker.schedule(problem.assignment(choice, joint.fallback())).peak.total_peak;
       plans.emplace_back(peak, solver::evaluate(problem.instance(), choice).time_ns);
     }
     std::sort(plans.begin(), plans.end());
