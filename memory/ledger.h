@@ -13,6 +13,7 @@
 
 #include "core/recycled.h"
 #include "memory/owed_index.h"
+#include "memory/preserve_listener.h"
 #include "memory/preserver.h"
 #include "memory/row_list.h"
 
@@ -91,11 +92,11 @@ struct Preserver::State {
   std::shared_ptr<Copy> make_copy(Storage& storage, const Writer& writer);
   Blocks make_blocks(Storage& storage, const Writer& writer);
   void bind(Ledger& ledger, Blocks blocks);
-  void release(Ledger& ledger, Block* block) noexcept;
+  void release(Ledger& ledger, Block* block, MovedBytes& moved) noexcept;
   // time_machine.cpp
-  static void exchange(Block& block) noexcept;
-  static void open(Ledger& ledger, Block* block);
-  static void close(Ledger& ledger, Block* block) noexcept;
+  static void exchange(Block& block, MovedBytes& moved) noexcept;
+  static void open(Ledger& ledger, Block* block, MovedBytes& moved);
+  static void close(Ledger& ledger, Block* block, MovedBytes& moved) noexcept;
   static void close(Ledger& ledger) noexcept;
   void serve_storage(Storage& storage, std::span<const ReadId> ids);
   static std::byte* base_of(const Read& read);

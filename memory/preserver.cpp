@@ -140,7 +140,10 @@ void Preserver::drop(ReadId id) noexcept {
   State::Read& read = s.reads[id];
   Storage& storage = *read.storage;
   State::Ledger& ledger = s.of(storage);
-  for (const State::Piece& piece : read.pieces) s.release(ledger, piece.block);
+  if (!read.pieces.empty()) {
+    PreserveScope scope(PreserveListener::What::exchange, storage);
+    for (const State::Piece& piece : read.pieces) s.release(ledger, piece.block, scope.moved);
+  }
   s.unlist(ledger, read);
   read.pieces.clear();
   read.copy.reset();
@@ -151,9 +154,9 @@ void Preserver::drop(ReadId id) noexcept {
   if (--storage.obligations == 0) s.give_back(storage);
 }
 
-void Preserver::State::release(Ledger& ledger, Block* block) noexcept {
+void Preserver::State::release(Ledger& ledger, Block* block, MovedBytes& moved) noexcept {
   if (--block->readers > 0) return;
-  if (block->open) close(ledger, block);
+  if (block->open) close(ledger, block, moved);
   std::size_t place = block->place;
   std::swap(ledger.blocks[place], ledger.blocks.back());
   ledger.blocks[place]->place = place;
@@ -169,6 +172,7 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   if (s.unchecked) return;
   State::Ledger& ledger = s.ledger_of(storage);
   s.close(ledger);
+  PreserveScope scope(PreserveListener::What::preserve, storage);
   bool few = s.has_few(ledger);
   if (few) {
     s.find_in_few(ledger, region, writer.preserve);
@@ -177,7 +181,6 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
     ledger.index.find(region, writer.preserve, s.found);
   }
   if (s.found.empty()) return;
-  PreserveScope scope(PreserveListener::What::preserve, storage);
   // All memory is had before anything changes.
   std::span<const ReadId> whole = s.found.whole();
   std::shared_ptr<State::Copy> copy = whole.empty() ? nullptr : s.make_copy(storage, writer);
@@ -185,6 +188,13 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   // The real reads may be broken by different writes, each with a copy of its own.
   for (std::size_t i = 1; s.bounding > 0 && i < whole.size(); ++i) others.push_back(s.make_copy(storage, writer));
   State::Blocks blocks = s.make_blocks(storage, writer);
+  if (copy) scope.moved.copied += storage.bytes();
+  for (const std::unique_ptr<State::Block>& block : blocks) {
+    if (block->plain)
+      scope.moved.add_block(storage.bytes(), 1);
+    else
+      scope.moved.add_block(block->rows.data_bytes, block->rows.runs());
+  }
   s.bind(ledger, std::move(blocks));
   for (std::size_t i = 0; i < whole.size(); ++i) {
     State::Read& read = s.reads[whole[i]];

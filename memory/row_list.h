@@ -21,6 +21,7 @@ struct RowList {
   std::uint8_t shift = 0;    // the unit of starts and lengths is 1 << shift bytes
   bool wide = false;         // entries of u64
 
+  std::int64_t runs() const { return entries > 0 ? entries : 1; }
   /// Bytes of the list itself, behind the data.
   std::int64_t bytes() const { return entries * (width > 0 ? 1 : 2) * (wide ? 8 : 4); }
   /// Data and list together.

@@ -6,40 +6,42 @@
 #include "core/byte_hash.h"
 #include "memory/foreign_write.h"
 #include "memory/ledger.h"
-#include "memory/preserve_listener.h"
 
 namespace reprise {
 
-void Preserver::State::exchange(Block& block) noexcept {
-  PreserveScope scope(PreserveListener::What::exchange, *block.storage);
+void Preserver::State::exchange(Block& block, MovedBytes& moved) noexcept {
   std::byte* live = block.storage->raw();
   std::byte* kept = block.bytes->raw();
   if (!live) {  // a dry trace
   } else if (block.plain) {
     for (const Run& run : block.open_part.runs()) swap_span(live + run.lo, kept + run.lo, run.hi - run.lo);
+    moved.add_block(block.open_part.bytes(), static_cast<std::int64_t>(block.open_part.run_count()));
   } else {
     swap_rows(block.rows, live, kept);
+    moved.add_block(block.rows.data_bytes, block.rows.runs());
   }
   block.open = !block.open;
 }
 
-void Preserver::State::open(Ledger& ledger, Block* block) {
+void Preserver::State::open(Ledger& ledger, Block* block, MovedBytes& moved) {
   block->open_place = ledger.open.size();
   ledger.open.push_back(block);
   block->open_part = block->wanted;
-  exchange(*block);
+  exchange(*block, moved);
 }
 
 /// The open blocks of a storage have no bytes in common, so they may be closed in any order.
-void Preserver::State::close(Ledger& ledger, Block* block) noexcept {
-  exchange(*block);
+void Preserver::State::close(Ledger& ledger, Block* block, MovedBytes& moved) noexcept {
+  exchange(*block, moved);
   ledger.open.back()->open_place = block->open_place;
   ledger.open[block->open_place] = ledger.open.back();
   ledger.open.pop_back();
 }
 
 void Preserver::State::close(Ledger& ledger) noexcept {
-  for (Block* block : ledger.open) exchange(*block);
+  if (ledger.open.empty()) return;
+  PreserveScope scope(PreserveListener::What::exchange, *ledger.open.front()->storage);
+  for (Block* block : ledger.open) exchange(*block, scope.moved);
   ledger.open.clear();
 }
 
@@ -74,16 +76,18 @@ void Preserver::State::serve_storage(Storage& storage, std::span<const ReadId> i
   }
   if (!live_wanted) return;
   Ledger& ledger = of(storage);
+  if (wanted.empty()) return close(ledger);
+  PreserveScope scope(PreserveListener::What::exchange, storage);
   for (std::size_t i = ledger.open.size(); i-- > 0;) {
     Block* block = ledger.open[i];
-    if (block->serving != servings || !(block->open_part == block->wanted)) close(ledger, block);
+    if (block->serving != servings || !(block->open_part == block->wanted)) close(ledger, block, scope.moved);
   }
-  if (!wanted.empty() && !ledger.listed) {
+  if (!ledger.listed) {
     open_storages.push_back(&storage);
     ledger.listed = true;
   }
   for (Block* block : wanted) {
-    if (!block->open) open(ledger, block);
+    if (!block->open) open(ledger, block, scope.moved);
   }
 }
 

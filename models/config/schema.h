@@ -64,8 +64,10 @@ class Schema {
   /// Errors (internal) when the name is taken or a key clashes with one of another type of the same name.
   void add_model_type(ModelType type);
 
-  const std::vector<Key>& common() const { return common_; }
-  const std::vector<ModelType>& model_types() const { return types_; }
+  const std::vector<Key>& common() const& { return common_; }
+  const std::vector<Key>& common() const&& = delete;  // a loop over those of a temporary would read freed memory
+  const std::vector<ModelType>& model_types() const& { return types_; }
+  const std::vector<ModelType>& model_types() const&& = delete;
   const ModelType* find_model_type(const std::string& name) const;
 
   /// The keys of a run with this type; without one, the keys of all types together (each name once).

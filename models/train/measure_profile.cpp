@@ -22,21 +22,6 @@ constexpr int kWarmUp = 2;
 constexpr std::chrono::milliseconds kEnough(250);
 constexpr std::int64_t kMostShortSteps = 32;
 
-/// What the plan's snapshots, records and exchanges cost a step by `costs`.
-std::int64_t moved_by(const Plan& plan, const Problem& problem, const MoveCosts& costs) {
-  std::int64_t ns = 0;
-  for (std::size_t c = 0; c < plan.classes.size() && c < problem.classes().size(); ++c) {
-    const PlannedClass& state = plan.classes[c];
-    if (state.bytes == 0) continue;
-    auto readers = static_cast<std::int64_t>(state.readers.size());
-    if (state.state == StateOption::whole)
-      ns += costs.copy.of(state.bytes, 1);
-    else
-      ns += costs.gather.of(state.bytes, 1) + 2 * readers * costs.exchange.of(state.bytes, 1);
-  }
-  return ns;
-}
-
 /// Steps that change nothing but states: at the learning rate 0.
 void run(BareSteps& steps, StepTimer& timer, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
@@ -87,11 +72,8 @@ Profile measure_profile(const Config& config, const std::shared_ptr<const Plan>&
     if (!object.uses.empty() && object.uses.front().read_class >= 0) largest = std::max(largest, object.bytes);
   }
   Profile profile;
-  MoveCosts costs = measure_move_costs(largest);
-  profile.copy = costs.copy;
-  profile.gather = costs.gather;
-  profile.exchange = costs.exchange;
   {
+    MoveCosts costs = measure_move_costs(largest);
     BareSteps steps(config, plan);
     StepTimer timer;
     timer.attach(steps.tape());
@@ -100,13 +82,16 @@ Profile measure_profile(const Config& config, const std::shared_ptr<const Plan>&
     run_enough(steps, timer, config.get_int("recompute.profile_steps"));
     timer.read(profile);
     timer.detach();
+    costs = held_against(costs, timer.moves());
+    profile.copy = costs.copy;
+    profile.gather = costs.gather;
+    profile.exchange = costs.exchange;
     profile.isa = read_context("isa", steps.tape());
   }
   profile.micro_batches = config.get_int("train.accumulate");
   for (auto* times : {&profile.forward_ns, &profile.backward_ns}) {
     for (std::int64_t& ns : *times) ns = ns > 0 ? ns / profile.micro_batches : ns;  // a node runs in each of them
   }
-  profile.moved_ns = profile.micro_batches * moved_by(*plan, planner.problem(), costs);
   profile.threads = thread_count();
   profile.machine = processor_name();
   return profile;

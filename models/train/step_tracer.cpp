@@ -184,7 +184,9 @@ void StepTracer::begins(What what, const Storage& storage) noexcept try {
   kept_ = {};
 }
 
-void StepTracer::ends() noexcept try {
+void StepTracer::ends(const MovedBytes& moved) noexcept try {
+  if (moved.empty()) kept_ = {};
+  if (!kept_.category) return;
   std::int64_t kept = meter_->live(Category::preserved) - kept_bytes_;
   if (kept > 0) kept_.args["bytes"] = kept;
   close(kept_, trace_clock());

@@ -43,7 +43,7 @@ class StepTracer final : public TapeObserver, public PreserveListener {
   void after_backward(const Tape& tape, std::uint32_t node, std::span<const TensorView> gradients) override;
   // PreserveListener
   void begins(What what, const Storage& storage) noexcept override;
-  void ends() noexcept override;
+  void ends(const MovedBytes& moved) noexcept override;
 
  private:
   /// A span that has begun.

@@ -15,19 +15,23 @@ constexpr int kRounds = 7;
 constexpr std::int64_t kLeastBytes = 1 << 20, kMostBufferBytes = 64 << 20;
 constexpr std::int64_t kFewerBytes = 16;  // the second point of a line has this part of the bytes
 constexpr std::int64_t kRowBytes = 512;   // of scattered rows, as of a table of 128 floats
+constexpr std::int64_t kManyBlocks = 256, kRowsOfABlock = 2;
 
 struct Times {
   double owe_write = 0;  // ns from the announcement of a write until it may happen
   double exchange = 0;   // ns of opening
 };
 
+constexpr double kMostFactor = 8;
+constexpr double kLeastTold = 20e3;  // ns of a step: less is told by its scatter
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
-/// Owes `region` of a storage, writes all of it, serves the read: medians of a few rounds.
-Times measure(std::int64_t bytes, const Region& region, StateOption option) {
+/// Owes each of `regions` of a storage, writes them, serves the reads: medians of a few rounds.
+Times measure(std::int64_t bytes, const std::vector<Region>& regions, StateOption option) {
   using Clock = std::chrono::steady_clock;
   auto since = [](Clock::time_point start) {
     return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
@@ -36,17 +40,20 @@ Times measure(std::int64_t bytes, const Region& region, StateOption option) {
   StorageRef storage = Storage::create(memory.allocator(), memory.observer(), bytes, Category::workspace);
   std::memset(storage->raw(), 1, static_cast<std::size_t>(bytes));
   std::vector<double> writes, exchanges;
+  Region all;
+  for (const Region& region : regions) all = unite(all, region);
   for (int round = 0; round <= kRounds; ++round) {
-    ReadId read = memory.preserver().owe(*storage, region, option, {});
+    std::vector<ReadId> reads;
+    for (const Region& region : regions) reads.push_back(memory.preserver().owe(*storage, region, option, {}));
     auto start = Clock::now();
-    storage->announce(region, {"profile", round});
+    storage->announce(all, {"profile", round});
     double write = since(start);
     std::memset(storage->raw(), round, static_cast<std::size_t>(bytes));
     start = Clock::now();
-    memory.preserver().serve(std::span(&read, 1));
+    memory.preserver().serve(reads);
     double opened = since(start);
     memory.preserver().close_all();
-    memory.preserver().drop(read);
+    for (ReadId read : reads) memory.preserver().drop(read);
     if (round == 0) continue;  // pages are touched for the first time
     writes.push_back(write);
     exchanges.push_back(opened);
@@ -54,10 +61,11 @@ Times measure(std::int64_t bytes, const Region& region, StateOption option) {
   return {median(writes), median(exchanges)};
 }
 
-/// Every fourth row.
-Region rows(std::int64_t bytes, std::int64_t row_bytes) {
-  std::vector<std::int64_t> list(static_cast<std::size_t>(bytes / row_bytes / 4));
-  for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<std::int64_t>(i) * 4;
+/// `count` rows, spread over the storage.
+Region rows(std::int64_t bytes, std::int64_t row_bytes, std::int64_t count, std::int64_t first = 0) {
+  std::int64_t apart = bytes / row_bytes / count;
+  std::vector<std::int64_t> list(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < list.size(); ++i) list[i] = first + static_cast<std::int64_t>(i) * apart;
   return Region::rows(0, row_bytes, list);
 }
 
@@ -73,7 +81,7 @@ MoveCost line(double bytes1, double ns1, double bytes2, double ns2) {
 
 MoveCosts measure_move_costs(std::int64_t most_bytes) {
   std::int64_t large = std::clamp(most_bytes, kLeastBytes, kMostBufferBytes), small = large / kFewerBytes;
-  auto span = [](std::int64_t bytes) { return Region::span(0, bytes); };
+  auto span = [](std::int64_t bytes) { return std::vector{Region::span(0, bytes)}; };
   auto d = [](std::int64_t n) { return static_cast<double>(n); };
   Times copy1 = measure(small, span(small), StateOption::whole),
         copy2 = measure(large, span(large), StateOption::whole);
@@ -84,15 +92,48 @@ MoveCosts measure_move_costs(std::int64_t most_bytes) {
   costs.copy = line(d(small), copy1.owe_write, d(large), copy2.owe_write);
   costs.gather = line(d(small / 2), block1.owe_write, d(large / 2), block2.owe_write);
   costs.exchange = line(d(small / 2), block1.exchange, d(large / 2), block2.exchange);
-  Region scattered = rows(large, kRowBytes);
-  Times by_rows = measure(large, scattered, StateOption::region);
-  auto per_run = [&](const MoveCost& cost, double ns) {
-    double bytes = cost.fixed_ns + cost.ns_per_byte * d(scattered.bytes());
-    return std::max(0.0, (ns - bytes) / d(static_cast<std::int64_t>(scattered.run_count())));
+
+  // Many runs in one block, then many blocks of a few runs: what is left over is their own.
+  std::int64_t most_rows = large / kRowBytes;
+  std::vector<Region> one = {rows(large, kRowBytes, most_rows / 4)}, many;
+  for (std::int64_t b = 0; b < kManyBlocks; ++b) many.push_back(rows(large, kRowBytes, kRowsOfABlock, b * 2));
+  Times by_rows = measure(large, one, StateOption::region), by_blocks = measure(large, many, StateOption::region);
+  auto complete = [&](MoveCost& cost, double rows_ns, double blocks_ns) {
+    double runs = d(static_cast<std::int64_t>(one.front().run_count()));
+    cost.ns_per_run = std::max(0.0, (rows_ns - d(cost.of(one.front().bytes(), 0))) / runs);
+    double each = blocks_ns / d(kManyBlocks) - cost.ns_per_byte * d(many.front().bytes());
+    cost.fixed_ns = std::max(cost.fixed_ns, each - cost.ns_per_run * d(kRowsOfABlock));
   };
-  costs.gather.ns_per_run = per_run(costs.gather, by_rows.owe_write);
-  costs.exchange.ns_per_run = per_run(costs.exchange, by_rows.exchange);
+  complete(costs.gather, by_rows.owe_write, by_blocks.owe_write);
+  complete(costs.exchange, by_rows.exchange, by_blocks.exchange);
   return costs;
+}
+
+MoveCosts held_against(const MoveCosts& costs, const StepTimer::Moves& moves) {
+  auto d = [](std::int64_t n) { return static_cast<double>(n); };
+  double steps = std::max(1.0, d(moves.steps));
+  auto told = [&](const MoveCost& cost, const MovedBytes& moved) {
+    return (cost.fixed_ns * d(moved.blocks) + cost.ns_per_byte * d(moved.bytes) + cost.ns_per_run * d(moved.runs)) /
+           steps;
+  };
+  auto by = [](MoveCost& cost, double factor) {
+    cost.fixed_ns *= factor;
+    cost.ns_per_byte *= factor;
+    cost.ns_per_run *= factor;
+  };
+  auto hold = [&](double told_ns, double measured_ns, std::initializer_list<MoveCost*> kinds) {
+    if (told_ns <= 0 || measured_ns < kLeastTold) return;
+    double factor = std::clamp(measured_ns / told_ns, 1 / kMostFactor, kMostFactor);
+    for (MoveCost* cost : kinds) by(*cost, factor);
+  };
+  MoveCosts held = costs;
+  double copies = costs.copy.ns_per_byte * d(moves.preserved.copied) / steps;
+  double records = told(costs.gather, moves.preserved);
+  // Where both were made, one factor stands for both: they are timed together.
+  std::initializer_list<MoveCost*> both = {&held.copy, &held.gather}, copy = {&held.copy}, gather = {&held.gather};
+  hold(copies + records, d(moves.preserve_ns), records == 0 ? copy : copies == 0 ? gather : both);
+  hold(told(costs.exchange, moves.exchanged), d(moves.exchange_ns), {&held.exchange});
+  return held;
 }
 
 }  // namespace reprise

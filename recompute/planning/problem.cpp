@@ -66,6 +66,15 @@ std::size_t Problem::option_in(const Probe& probe, std::uint32_t unit) const {
   return segment == kNone ? 0 : probe.options[segment];
 }
 
+/// The option's bit where restoring the segment's run replays the node that reads, besides its own replay.
+std::uint64_t Problem::twice_in(const Probe& probe, const WalkedRead& read) const {
+  std::uint32_t segment = units_[read.unit].segment;
+  if (segment == kNone || read.operand < 0) return 0;
+  auto runs = [&](const std::vector<std::uint32_t>& nodes) { return std::find(nodes.begin(), nodes.end(), read.node); };
+  const auto &needed = probe.walk->needed[segment], &restored = probe.walk->restored[segment];
+  return runs(restored) != restored.end() && runs(needed) != needed.end() ? bit_in(probe, read.unit) : 0;
+}
+
 Assignment Problem::assignment_of(const std::vector<std::size_t>& options) const {
   Assignment assignment;
   assignment.choices.resize(node_count_);
@@ -128,8 +137,9 @@ void Problem::find_readers(Walker& walker) {
   for (const Probe& probe : probes_) {
     for (const WalkedRead& read : probe.walk->reads) {
       auto [place, fresh] = at.emplace(read_key(read), readers_.size());
-      if (fresh) readers_.push_back({read, 0, {}, -1, {}});
+      if (fresh) readers_.push_back({read, 0, 0, {}, -1, {}});
       readers_[place->second].options |= bit_in(probe, read.unit);
+      readers_[place->second].twice |= twice_in(probe, read);
     }
   }
   walker.look(assignment_of(replay_all), [&](Tape& tape) {
@@ -305,18 +315,48 @@ void Problem::add_record(Records& records, const KillingWrite& write, const Reco
   for (const solver::Use& use : object.uses) {
     auto segment = static_cast<std::uint64_t>(use.segment), read_class = static_cast<std::uint64_t>(use.read_class);
     uses.push_back({segment, use.options, static_cast<std::uint64_t>(use.row), read_class});
-    solver::JointTime& joint = records.exchanges[{segment, use.options, read_class}];
-    std::int64_t before = joint.time_ns;
-    // Opened and closed in each backward that visits its unit while it is owed.
-    std::int64_t moves = 2 * std::max(1, rows_.visits(static_cast<std::uint32_t>(use.segment), use.row));
-    joint = {use.segment, use.options, use.read_class, solver::StateChoice::region,
-             before + moves * profile.micro_batches * profile.exchange.of(part.bytes, part.runs)};
   }
+  add_exchanges(records, part, readers, profile);
   std::sort(uses.begin(), uses.end());
   auto [at, fresh] = records.objects.emplace(std::pair(write, std::move(uses)), object);
   if (fresh) return;
   at->second.bytes = std::min(at->second.bytes + object.bytes, whole);
   at->second.time_ns += object.time_ns;
+}
+
+/// In each backward that visits it a segment opens and closes a record once for all of its reads, and once more where
+/// its run is restored.
+void Problem::add_exchanges(Records& records, const RecordPart& part, const std::vector<std::size_t>& readers,
+                            const Profile& profile) {
+  std::int64_t there_and_back = 2 * profile.micro_batches * profile.exchange.of(part.bytes, part.runs);
+  auto same = [&](std::size_t a, std::size_t b) {
+    const Reader &one = readers_[readers[a]], &other = readers_[readers[b]];
+    return one.read.unit == other.read.unit && one.read_class == other.read_class;
+  };
+  for (std::size_t i = 0; i < part.owners.size(); ++i) {
+    std::uint64_t options = 0, twice = 0;
+    int visits = 1;
+    bool told = false;
+    for (std::size_t j = 0; j < part.owners.size() && !told; ++j) {
+      if (!same(part.owners[i], part.owners[j])) continue;
+      told = j < i;
+      const Reader& reader = readers_[readers[part.owners[j]]];
+      options |= reader.options;
+      twice |= reader.twice;
+      visits = std::max(visits, rows_.visits(reader.read.unit, reader.read.last_row));
+    }
+    if (told) continue;
+    const Reader& reader = readers_[readers[part.owners[i]]];
+    auto add_time = [&](std::uint64_t by, std::int64_t times) {
+      if (by == 0) return;
+      solver::JointTime& joint =
+          records.exchanges[{reader.read.unit, by, static_cast<std::uint64_t>(reader.read_class)}];
+      joint = {static_cast<std::int32_t>(reader.read.unit), by, reader.read_class, solver::StateChoice::region,
+               joint.time_ns + times * there_and_back};
+    };
+    add_time(options & ~twice, visits);
+    add_time(twice, visits + 1);
+  }
 }
 
 solver::Choice Problem::choice_of(const Probe& probe) const {

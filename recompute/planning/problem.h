@@ -94,6 +94,7 @@ class Problem {
   struct Reader {  // a read that some option owes
     WalkedRead read;
     std::uint64_t options = 0;
+    std::uint64_t twice = 0;  // of these, in which it is opened twice: to restore a run, and for the replay itself
     std::vector<KilledPart> parts;
     int read_class = -1;
     KilledStorage storage;
@@ -114,6 +115,7 @@ class Problem {
     std::size_t option = option_in(probe, unit);
     return option == kNotHere ? 0 : std::uint64_t{1} << option;
   }
+  std::uint64_t twice_in(const Probe& probe, const WalkedRead& read) const;
   Assignment assignment_of(const std::vector<std::size_t>& options) const;
   void probe(Walker& walker);
   void probe_mixed(Walker& walker);
@@ -130,6 +132,8 @@ class Problem {
   void add_by_last_use(const Records& records);
   void add_record(Records& records, const KillingWrite& write, const RecordPart& part,
                   const std::vector<std::size_t>& readers, const Profile& profile);
+  void add_exchanges(Records& records, const RecordPart& part, const std::vector<std::size_t>& readers,
+                     const Profile& profile);
   void measure_own();
   std::vector<std::int64_t> beside_objects(const solver::Choice& choice,
                                            const std::vector<std::int64_t>& row_peaks) const;

@@ -42,13 +42,15 @@ void Problem::take_readers(const Problem& base, const Problem& cut) {
     for (const Reader& reader : from->readers_) {
       if (!at.emplace(read_key(reader.read), readers_.size()).second) continue;
       readers_.push_back(reader);
-      readers_.back().options = 0;
+      readers_.back().options = readers_.back().twice = 0;
     }
   }
   for (const Probe& probe : probes_) {
     for (const WalkedRead& read : probe.walk->reads) {
       auto reader = at.find(read_key(read));
-      if (reader != at.end()) readers_[reader->second].options |= bit_in(probe, read.unit);
+      if (reader == at.end()) continue;
+      readers_[reader->second].options |= bit_in(probe, read.unit);
+      readers_[reader->second].twice |= twice_in(probe, read);
     }
   }
   std::erase_if(readers_, [](const Reader& reader) { return reader.options == 0; });

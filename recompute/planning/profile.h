@@ -35,7 +35,7 @@ struct Profile {
   std::int64_t replayed_ns = 0;           // of a step: all its replays
   std::int64_t micro_batches = 1;
   MoveCost copy, gather, exchange;  // a snapshot; a record; opening or closing a block
-  std::int64_t moved_ns = 0;        // what preserving and exchanging cost in the measured steps, by these
+  std::int64_t moved_ns = 0;        // of a step: preserving and exchanging
   std::int64_t step_ns = 0;         // median of the measured steps, under the plan they ran
   double spread = 0;                // (upper quartile - lower quartile) / median of these
 

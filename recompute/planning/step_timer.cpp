@@ -1,6 +1,8 @@
 #include "recompute/planning/step_timer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "core/error.h"
 
@@ -27,6 +29,7 @@ double quartile_spread(std::vector<std::int64_t> values) {
 void StepTimer::attach(Tape& tape) {
   tape_ = &tape;
   tape.set_observer(this);
+  preserve_listener() = this;
   // The hook is called after a node has run: what has passed since the last event was its own.
   tape.set_node_hook([this](std::uint32_t node) {
     phase_ = kForward;
@@ -41,6 +44,7 @@ void StepTimer::detach() {
   if (!tape_) return;
   tape_->set_observer(nullptr);
   tape_->set_node_hook(nullptr);
+  preserve_listener() = nullptr;
   tape_ = nullptr;
 }
 
@@ -63,8 +67,26 @@ void StepTimer::enter(Phase phase, std::uint32_t node) {
   node_ = node;
 }
 
+void StepTimer::begins(What what, const Storage& storage) noexcept {
+  moving_ = storage.raw() != nullptr;  // none: of a dry trace, made while a step is under way
+  if (!moving_) return;
+  close();
+  outer_phase_ = std::exchange(phase_, what == What::preserve ? kPreserve : kExchange);
+  outer_node_ = std::exchange(node_, 0);
+}
+
+void StepTimer::ends(const MovedBytes& moved) noexcept {
+  if (!moving_) return;
+  (phase_ == kPreserve ? preserved_ : exchanged_) += moved;
+  close();
+  phase_ = outer_phase_;
+  node_ = outer_node_;
+  moving_ = false;
+}
+
 void StepTimer::begin() {
   for (auto& phase : now_) phase.clear();
+  for (Phase phase : {kPreserve, kExchange}) now_[phase].assign(1, 0);  // in every step, be there any or not
   runs_.clear();
   phase_ = kRest;
   node_ = 0;
@@ -92,6 +114,25 @@ void StepTimer::forget() {
   for (auto& phase : samples_) phase.clear();
   steps_.clear();
   replayed_.clear();
+  preserved_ = exchanged_ = {};
+}
+
+StepTimer::Moves StepTimer::moves() const {
+  auto median_of = [&](Phase phase) { return samples_[phase].empty() ? 0 : median(samples_[phase][0]); };
+  return {median_of(kPreserve), median_of(kExchange), static_cast<std::int64_t>(steps_.size()), preserved_, exchanged_};
+}
+
+/// Makes the times of replays add up to what a step's replays took: the medians of many nodes, each of which is slow
+/// now and then, come to less than the median of their sums.
+void StepTimer::scale_to(std::int64_t replayed, std::vector<std::int64_t>& times) const {
+  double sum = 0;
+  for (std::size_t n = 0; n < times.size() && n < runs_.size(); ++n) {
+    sum += static_cast<double>(std::max<std::int64_t>(0, times[n])) * static_cast<double>(runs_[n]);
+  }
+  if (sum <= 0) return;
+  for (std::int64_t& ns : times) {
+    if (ns > 0) ns = std::llround(static_cast<double>(ns) * (static_cast<double>(replayed) / sum));
+  }
 }
 
 void StepTimer::read(Profile& profile) const {
@@ -101,11 +142,14 @@ void StepTimer::read(Profile& profile) const {
     targets[phase]->clear();
     for (const auto& node : samples_[phase]) targets[phase]->push_back(median(node));
   }
+  profile.replayed_ns = median(replayed_);
+  scale_to(profile.replayed_ns, profile.replay_ns);
   profile.replay_ns.resize(profile.forward_ns.size(), -1);
   profile.backward_ns.resize(profile.forward_ns.size(), -1);
   profile.rest_ns = samples_[kRest].empty() ? 0 : std::max<std::int64_t>(0, median(samples_[kRest][0]));
   profile.step_ns = median(steps_);
-  profile.replayed_ns = median(replayed_);
+  Moves moved = moves();
+  profile.moved_ns = moved.preserve_ns + moved.exchange_ns;
   profile.spread = quartile_spread(steps_);
 }
 

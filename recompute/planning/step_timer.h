@@ -1,7 +1,8 @@
 // StepTimer: how long each node of a real step takes, in its forward, its replay and its backward. Install it on a tape
 // (attach), call begin() before a step's forward and end() after all of the step's work; then read medians.
 //
-// All time between two events counts for the node that the first one names, so nothing of a step is lost.
+// All time between two events counts for the node that the first one names, so nothing of a step is lost; but what
+// preserving and exchanging take counts for these alone.
 #pragma once
 
 #include <chrono>
@@ -9,13 +10,19 @@
 #include <vector>
 
 #include "autograd/tape.h"
+#include "memory/preserve_listener.h"
 #include "recompute/planning/profile.h"
 
 namespace reprise {
 
-class StepTimer final : public TapeObserver {
+class StepTimer final : public TapeObserver, public PreserveListener {
  public:
-  /// Takes the tape's node hook and observer until detach().
+  StepTimer() = default;
+  ~StepTimer() override { detach(); }
+  StepTimer(const StepTimer&) = delete;
+  StepTimer& operator=(const StepTimer&) = delete;
+
+  /// Takes the tape's node hook and observer, and listens to the preserver, until detach().
   void attach(Tape& tape);
   void detach();
 
@@ -26,6 +33,12 @@ class StepTimer final : public TapeObserver {
 
   /// Medians over the steps since forget(), into the times of `profile`. Errors (internal): no step was measured.
   void read(Profile& profile) const;
+  /// What preserving and exchanging took per step, as medians, and all that was moved by `steps` steps.
+  struct Moves {
+    std::int64_t preserve_ns = 0, exchange_ns = 0, steps = 0;
+    MovedBytes preserved, exchanged;
+  };
+  Moves moves() const;
 
   void before_replay(const Tape&, std::uint32_t node) override {
     enter(kReplay, node);
@@ -34,18 +47,27 @@ class StepTimer final : public TapeObserver {
   }
   void before_backward(const Tape&, std::uint32_t node) override { enter(kBackward, node); }
 
+  // PreserveListener
+  void begins(What what, const Storage& storage) noexcept override;
+  void ends(const MovedBytes& moved) noexcept override;
+
  private:
   using Clock = std::chrono::steady_clock;
-  enum Phase : std::uint8_t { kForward, kReplay, kBackward, kRest };
-  static constexpr int kPhases = 4;
+  enum Phase : std::uint8_t { kForward, kReplay, kBackward, kRest, kPreserve, kExchange };
+  static constexpr int kPhases = 6;
 
   void enter(Phase phase, std::uint32_t node);
   void close();
+  void scale_to(std::int64_t replayed, std::vector<std::int64_t>& times) const;
   std::vector<std::int64_t>& slot(Phase phase, std::uint32_t node);
 
   Tape* tape_ = nullptr;
   Phase phase_ = kRest;
   std::uint32_t node_ = 0;
+  Phase outer_phase_ = kRest;  // while something is preserved or exchanged: what that interrupts
+  std::uint32_t outer_node_ = 0;
+  bool moving_ = false;
+  MovedBytes preserved_, exchanged_;
   Clock::time_point last_, start_;
   std::vector<std::int64_t> now_[kPhases];                   // of the step under way
   std::vector<std::vector<std::int64_t>> samples_[kPhases];  // per phase and node: one figure a step

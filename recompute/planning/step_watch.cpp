@@ -88,7 +88,9 @@ void StepWatch::inspect() {
   for (std::uint32_t n = 0; n < data.nodes.size(); ++n) inspect_node(n);
   for (std::uint32_t s = 0; s < data.segments.size(); ++s) {
     for (ValueId v : data.segments[s].kept) add_value(v, units_.of_segment(s));
-    if (s >= restored_.size()) restored_.push_back(data.segments[s].run_needed);
+    if (s < needed_.size()) continue;
+    needed_.push_back(data.segments[s].needed);
+    restored_.push_back(data.segments[s].run_needed);
   }
 }
 
@@ -147,6 +149,7 @@ Walk StepWatch::take() {
   }
   walk.replays = std::move(replays_);
   walk.replays.resize(nodes_, 0);
+  walk.needed = std::move(needed_);
   walk.restored = std::move(restored_);
   walk.row_peaks = std::move(levels_);
   walk.peak = *std::max_element(walk.row_peaks.begin(), walk.row_peaks.end());

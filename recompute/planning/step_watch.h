@@ -64,7 +64,7 @@ class StepWatch final : public TapeObserver {
   std::map<ValueId, OwedValue> values_;
   std::map<WalkedRead, Owing> reads_;
   std::vector<std::uint32_t> replays_;
-  std::vector<std::vector<std::uint32_t>> restored_;
+  std::vector<std::vector<std::uint32_t>> needed_, restored_;  // as the first backward behind each segment found them
 };
 
 }  // namespace reprise

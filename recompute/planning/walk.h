@@ -51,7 +51,8 @@ struct Walk {
   std::vector<WalkedValue> values;                   // in order of `value`
   std::vector<WalkedRead> reads;                     // sorted
   std::vector<std::uint32_t> replays;                // per node: how often it is run again
-  std::vector<std::vector<std::uint32_t>> restored;  // per explicit segment: nodes that restoring its run runs
+  std::vector<std::vector<std::uint32_t>> needed;    // per explicit segment: nodes that a replay runs,
+  std::vector<std::vector<std::uint32_t>> restored;  // and nodes that restoring its run runs besides
 };
 
 /// The states of the host in which a step may begin, such as places of a ring's pointer: other regions are read and

@@ -231,7 +231,8 @@ TEST(BestMetric, WhatCanNeverBeMeasuredIsRefusedAsTheConfigurationIsRead) {
   EXPECT_PRED2(contains, refused({"train.keep_best=knn"}), "expected eval.knn_every above 0");
   EXPECT_PRED2(contains, refused({"train.keep_best=lr"}), "got \"lr\"");  // it has no better and no worse
   EXPECT_PRED2(contains, refused({"train.early_stop=3"}), "train.keep_best");
-  for (const ModelType& type : standard_schema().model_types()) {
+  const Schema schema = standard_schema();
+  for (const ModelType& type : schema.model_types()) {
     if (type.measures.empty()) continue;
     parse_config("{}", "run.yaml", {"model.type=" + type.name, "eval.knn_every=3", "train.keep_best=knn"});
   }

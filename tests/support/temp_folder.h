@@ -39,6 +39,15 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
+/// A new empty folder of this process, removed when it ends: for fixtures that tests share. `name` is in its path.
+inline std::filesystem::path process_folder(const std::string& name) {
+  static const TempFolder all;  // another process may run a test of the same name at this very moment
+  std::filesystem::path folder = all / name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
 using FileBytes = std::vector<std::uint8_t>;
 
 inline void write_bytes(const std::filesystem::path& path, const FileBytes& bytes) {

@@ -16,12 +16,7 @@ namespace fs = std::filesystem;
 using namespace reprise::testing;  // NOLINT
 
 /// An empty folder of this test.
-fs::path folder_for(const std::string& name) {
-  fs::path folder = fs::path(::testing::TempDir()) / ("plot_" + name);
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  return folder;
-}
+fs::path folder_for(const std::string& name) { return process_folder("plot_" + name); }
 
 fs::path run_with(const std::string& name, const std::string& metrics) {
   fs::path folder = folder_for(name);

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 #include "tools/chart/chart.h"
 #include "tools/chart/palette.h"
 #include "tools/chart/svg.h"
@@ -228,7 +229,7 @@ TEST(Chart, NoTextLiesOverAnotherOrOutsideThePicture) {
 
 TEST(Chart, IsWellFormedXml) {
   if (testing::run_shell("python3 -c 'import xml.etree.ElementTree'").code != 0) GTEST_SKIP() << "no python3";
-  std::string folder = ::testing::TempDir();
+  testing::TempFolder folder;
   std::vector<Chart> charts = samples();
   charts.push_back(chart_of({}));
   charts.back().title = "<&>\"'\x01\xff";
@@ -236,7 +237,7 @@ TEST(Chart, IsWellFormedXml) {
   charts.back().panels[0].rules.push_back({Along::x, 1.5, "<rule> & \xc3"});
   std::string command = "python3 -c 'import sys, xml.etree.ElementTree as e; [e.parse(f) for f in sys.argv[1:]]'";
   for (std::size_t i = 0; i < charts.size(); ++i) {
-    std::string file = folder + "chart" + std::to_string(i) + ".svg";
+    std::string file = (folder / ("chart" + std::to_string(i) + ".svg")).string();
     std::ofstream(file, std::ios::binary) << to_svg(charts[i]);
     command += " " + testing::shell_word(file);
   }

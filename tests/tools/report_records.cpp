@@ -252,12 +252,7 @@ std::string lines_of(const std::vector<Json>& records) {
   return text;
 }
 
-fs::path report_folder(const std::string& name) {
-  fs::path folder = fs::path(::testing::TempDir()) / ("report_" + name);
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  return folder;
-}
+fs::path report_folder(const std::string& name) { return process_folder("report_" + name); }
 
 fs::path study_of(const std::string& name, const std::vector<Json>& records) {
   fs::path folder = report_folder(name);
