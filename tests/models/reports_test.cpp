@@ -258,6 +258,11 @@ TEST(SummaryTable, ShowsWhatThereIs) {
   EXPECT_PRED2(contains, text, "best knn               41.5, after step 6\n");
   EXPECT_PRED2(contains, text, "probe top-1            20.00 %, top-5 40.00 %\n");
   EXPECT_PRED2(contains, text, "  untrained encoder    8.00 %, top-5 26.00 %\n");
+  // As read from a file that anybody may have written: what is not of its kind is not there.
+  for (const Json& odd : {Json(), Json(5), Json({1, 2}), Json({{"train", Json::array()}, {"best", "x"}}),
+                          Json({{"memory", {{"peak_bytes", 1e300}}}, {"plan", {{"gap", "none"}}}})}) {
+    EXPECT_PRED2(contains, summary_text(odd), "peak memory            -\n");
+  }
 }
 
 }  // namespace

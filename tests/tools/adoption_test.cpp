@@ -279,6 +279,21 @@ TEST_F(Adoption, CompareShowsWhatDiffersAndWhatCameOfIt) {
   EXPECT_EQ(reprise("compare " + path("a")).code, 2);
   EXPECT_EQ(reprise("compare " + path("a") + " " + path("nothing")).code, 2);
   EXPECT_EQ(reprise("compare " + path("a") + " " + path("tiny.yaml")).code, 2);
+  // summary.json may be anybody's.
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  for (const auto& [text, says] : std::vector<std::pair<std::string, std::string>>{
+           {"{\"steps\" = 1}", "summary.json:1:10: expected a JSON object"},
+           {"[1]", "summary.json"},
+           {"{\"steps\": " + deep + "}", "summary.json:1:74: nested deeper"}}) {
+    write_text(folder_ / "c" / "summary.json", text);
+    Outcome refused = reprise("compare " + path("a") + " " + path("c"));
+    EXPECT_EQ(refused.code, 2) << refused.text.substr(0, 2000);
+    EXPECT_PRED2(contains, refused.text, says);
+  }
+  write_text(folder_ / "c" / "summary.json", R"({"train": [], "hash": [1], "memory": {"peak_bytes": 1e300}})");
+  EXPECT_EQ(reprise("compare " + path("a") + " " + path("c")).code, 0);
+  write_text(folder_ / "c" / "metrics.jsonl", "{\"step\": 2, \"x\": " + deep + "}\n");
+  EXPECT_PRED2(contains, reprise("compare " + path("a") + " " + path("c")).text, "metrics.jsonl:1: expected a JSON");
   std::ofstream(folder_ / "c" / "metrics.jsonl") << "{\"step\": 2}\nnonsense\n{\"step\": 4}\n";
   Outcome broken = reprise("compare " + path("a") + " " + path("c"));
   EXPECT_EQ(broken.code, 1);
