@@ -170,8 +170,7 @@ void add_budgets(chart::Panel& panel, const std::vector<PlottedRun>& runs) {
 }
 
 std::string describe(const PlottedRun& run) {
-  double step = value_of(run.lines.back(), "step");
-  std::string text = fmt::format("{:.0f} steps", step);
+  std::string text = counted(run.lines.back()["step"].get<std::int64_t>(), "step");
   if (!run.config) return text;
   return fmt::format("{}, recompute.method {}, {}", run.config->get_string("model.type"),
                      run.config->get_string("recompute.method"), text);
