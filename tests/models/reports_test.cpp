@@ -230,6 +230,19 @@ TEST(Trace, LooksOnAndChangesNothing) {
       << "all steps there were";
 }
 
+TEST(Trace, ARunThatGoesOnWithNoStepLeftKeepsItsTrace) {
+  TempFolder scratch;
+  fs::path folder = scratch / "run";
+  run_tiny(kTinyClassifier, folder, {"trace=true", "trace_steps=2", "train.max_steps=2"});
+  std::string trace = file_text(folder / "trace.json");
+  Config same = RunFolder::read_config(folder);
+  ASSERT_EQ(train(same, {.resume = folder, .progress = ProgressMode::quiet}).ending, Ending::finished);
+  EXPECT_EQ(file_text(folder / "trace.json"), trace);
+  Config longer = RunFolder::read_config(folder, number_overrides({"train.max_steps=4"}));
+  ASSERT_EQ(train(longer, {.resume = folder, .progress = ProgressMode::quiet}).ending, Ending::finished);
+  EXPECT_EQ(Json::parse(file_text(folder / "trace.json"))["otherData"]["steps"], Json({3, 4}));
+}
+
 TEST(Trace, ALossThatIsNotFiniteLeavesNothingBehindThatListens) {
   TempFolder scratch;
   Config config = tiny_config(kTinyQueue, scratch / "a", {"trace=true", "train.lr=1e36", "train.warmup_steps=0"});
