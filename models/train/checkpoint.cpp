@@ -154,12 +154,15 @@ std::optional<Json> read_state(const fs::path& folder) {
   return state;
 }
 
+fs::path tensors_of(const fs::path& folder, const Json& state) {
+  fs::path named = folder / fs::path(state["file"].get<std::string>()).filename();  // never outside the folder
+  std::error_code error;
+  return fs::exists(named, error) ? named : folder / kNewestTensors;
+}
+
 void load_checkpoint(const fs::path& folder, const Json& state, const std::string& model,
                      const std::vector<NamedTensor>& tensors) {
-  std::string file_name = fs::path(state["file"].get<std::string>()).filename().string();
-  fs::path path = folder / file_name;
-  std::error_code error;
-  if (!fs::exists(path, error)) path = folder / kNewestTensors;
+  fs::path path = tensors_of(folder, state);
   if (state["model"] != model) {
     fail(ErrorKind::user, "[checkpoint] expected a checkpoint of the model {}, got one of {} in {}", model,
          state["model"].get<std::string>(), path.string());
@@ -211,7 +214,7 @@ void load_initial(const fs::path& path, const std::vector<NamedTensor>& tensors)
   fs::path source = path;
   if (fs::is_directory(path, error)) {
     auto state = read_state(path);
-    source = path / (state ? fs::path((*state)["file"].get<std::string>()).filename().string() : kNewestTensors);
+    source = state ? tensors_of(path, *state) : path / kNewestTensors;
   }
   SafetensorsFile file(source);
   check_initial(file, tensors);
