@@ -263,6 +263,17 @@ TEST_F(BadInput, ResultsWithNoPlaceToGoAreRefusedBeforeTheWork) {
   EXPECT_FALSE(contains(missing.text, "[conform] [conform]")) << missing.text;
 }
 
+TEST_F(BadInput, WhatIsReadIsNotWrittenOver) {
+  const std::string config = read("tiny.yaml"),
+                    program = R"({"format": "reprise-conformance/1", "name": "p", "main": []})";
+  write("p.json", program);
+  for (const char* verb : {"plan", "explain", "contract"})
+    expect_mistake(verb + (" " + word("tiny.yaml") + " -o ") + word("tiny.yaml"), {"tiny.yaml: it is read from"});
+  expect_mistake("conform " + word("p.json") + " --jsonl " + word("p.json"), {"p.json: it is read from"});
+  EXPECT_EQ(read("tiny.yaml"), config);
+  EXPECT_EQ(read("p.json"), program);
+}
+
 TEST_F(BadInput, ProgramsStopBetweenTwoOfThemWithWholeLines) {
   std::vector<std::string> arguments = {"conform"};
   for (int i = 0; i < 200; ++i) arguments.push_back(std::string(REPRISE_SOURCE_DIR) + "/tests/conformance");

@@ -84,7 +84,7 @@ Explained explain(const Config& config, const ExplainArguments& options) {
 }
 
 int run(const ExplainArguments& options) {
-  check_output(options.picture, "explain");
+  check_output(options.picture, "explain", {options.arguments.file(), options.plan});
   bool picture_alone = is_standard_output(options.picture);
   if (picture_alone && options.json)
     fail(ErrorKind::user, "[explain] -o - expected no --json beside it: both go there");

@@ -211,7 +211,11 @@ int plot(const PlotOptions& options) {
   if (options.runs.size() > 1 && options.output.empty()) {
     fail(ErrorKind::user, "[plot] expected -o FILE.svg with several runs, so that the picture has a place");
   }
-  check_output(options.output, "plot");
+  std::vector<fs::path> inputs;
+  for (const std::string& run : options.runs) {
+    for (const char* name : {"metrics.jsonl", "config.yaml"}) inputs.push_back(fs::path(run) / name);
+  }
+  check_output(options.output, "plot", inputs);
   std::vector<PlottedRun> runs;
   std::vector<std::string> names = names_of_runs(options.runs);
   for (std::size_t i = 0; i < names.size(); ++i) runs.push_back(read_plotted_run(options.runs[i], names[i]));
