@@ -64,6 +64,13 @@ class ChangedCohort : public ::testing::Test {
   std::vector<std::string> lines_;
 };
 
+TEST_F(ChangedCohort, AnotherFileIsNoCohort) {
+  EXPECT_EQ(user_error([&] { read_cohort(folder_ / "manifest.json"); }), "");
+  fs::path other = folder_ / "programs.jsonl.xz";
+  EXPECT_EQ(user_error([&] { read_cohort(other); }),
+            "[cohort] expected a folder with manifest.json, got the file " + other.string());
+}
+
 TEST_F(ChangedCohort, WithoutARecordIsRefused) {
   manifest_["modes"] = Json::array();
   manifest_["records"] = 0;

@@ -100,7 +100,10 @@ Mode read_mode(const fs::path& folder, const Json& entry) {
 
 fs::path folder_of(const fs::path& path) {
   std::error_code error;
-  if (fs::is_regular_file(path, error)) return path.parent_path();
+  if (fs::is_regular_file(path, error)) {
+    if (path.filename() == "manifest.json") return path.parent_path();
+    fail(ErrorKind::user, "[cohort] expected a folder with manifest.json, got the file {}", path.string());
+  }
   if (!fs::exists(path / "manifest.json", error) && fs::exists(path / "report" / "manifest.json", error))
     return path / "report";
   return path;
