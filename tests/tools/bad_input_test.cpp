@@ -263,6 +263,11 @@ TEST_F(BadInput, ResultsWithNoPlaceToGoAreRefusedBeforeTheWork) {
   EXPECT_FALSE(contains(missing.text, "[conform] [conform]")) << missing.text;
 }
 
+TEST_F(BadInput, APictureOfAnotherKindIsRefused) {
+  expect_mistake("explain " + word("tiny.yaml") + " -o " + word("x.png"), {"expected a name that ends in .svg"});
+  expect_mistake("plot " + word("data") + " -o " + word("x.pdf"), {"expected a name that ends in .svg"});
+}
+
 TEST_F(BadInput, WhatIsReadIsNotWrittenOver) {
   const std::string config = read("tiny.yaml"),
                     program = R"({"format": "reprise-conformance/1", "name": "p", "main": []})";

@@ -216,6 +216,7 @@ int plot(const PlotOptions& options) {
     for (const char* name : {"metrics.jsonl", "config.yaml"}) inputs.push_back(fs::path(run) / name);
   }
   check_output(options.output, "plot", inputs);
+  chart::check_picture_name(options.output, "plot");
   std::vector<PlottedRun> runs;
   std::vector<std::string> names = names_of_runs(options.runs);
   for (std::size_t i = 0; i < names.size(); ++i) runs.push_back(read_plotted_run(options.runs[i], names[i]));
