@@ -101,6 +101,8 @@ def convert(weights, like):
         tensors[name] = ours[source]
         taken.add(source)
     for name in sorted(set(ours) - taken):
+        if name.startswith(("key.", "optimiser.")):  # of a checkpoint of ours, and left out as said above
+            continue
         print(f"left out: {name}, which the model does not have", file=sys.stderr)
     return tensors
 

@@ -35,6 +35,8 @@ TEST_F(FromTorch, MistakesAreNamed) {
     EXPECT_FALSE(contains(refused.text, "Traceback")) << refused.text;
   }
   EXPECT_FALSE(fs::exists(folder_ / "z"));
+  EXPECT_EQ(run_shell(convert + weights + " " + like + " " + path("same") + " 2>&1").text,
+            (folder_ / "same").string() + ": 70 tensors\n");
   Outcome full = run_shell(convert + weights + " " + like + " /dev/full 2>&1");
   EXPECT_EQ(full.code, 1);
   EXPECT_PRED2(contains, full.text, "error: cannot write /dev/full: ");
