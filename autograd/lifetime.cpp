@@ -63,8 +63,25 @@ void unbind_segment(TapeData& data, Preserver& preserver, const SegmentInstance&
   }
 }
 
-void require_unwritten(const TapeData& data, const Preserver& preserver, std::uint32_t reader, ValueId value,
-                       Clock seen) {
+namespace {
+
+/// " of segment 'layer2.0'"; with the label of the node where that says more.
+std::string place_of(const TapeData& data, const NodeRecord& node) {
+  std::string segment = node.segment == kNone ? "" : data.segments[node.segment].name, text;
+  if (*node.label && node.label != segment) text = std::string(" in ") + node.label;
+  return segment.empty() ? text : text + fmt::format(" of segment '{}'", segment);
+}
+
+/// "operand a", "its result 0" of a node.
+std::string read_name(const NodeRecord& node, int operand, ValueId value) {
+  if (operand == kOwnResult) return fmt::format("its result {}", value - node.first_value);
+  return "operand " + operand_name(*node.op, node.inputs, operand);
+}
+
+}  // namespace
+
+void require_unwritten(const TapeData& data, const Preserver& preserver, std::uint32_t reader, int operand,
+                       ValueId value, Clock seen) {
   const ValueRecord& record = data.values[value];
   const Storage& storage = record.tensor.storage();
   bool overwritten = record.read != kNoRead;  // in order, and saved as it was just before
@@ -73,10 +90,11 @@ void require_unwritten(const TapeData& data, const Preserver& preserver, std::ui
   const Writer& writer = overwritten ? preserver.writer(record.read) : storage.last_writer();
   const NodeRecord &maker = data.nodes[record.node], &node = data.nodes[reader];
   fail(ErrorKind::replay,
-       "[{}] node {}{}{} expected a value made by {} (node {}) at version {}, got version {}, written by {} past its "
-       "tape. Copy the value first, or write it by an op that takes it as an update.",
-       node.op->name, reader, *node.label ? " in " : "", node.label, maker.op->name, record.node, seen, version,
-       writer.name);
+       "[{}] node {}{} expected {} ({}{}bytes {} of {} made by {}, node {}) at version {}, got version {}, written "
+       "by {} past its tape. Copy the value first, or write it by an op that takes it as an update.",
+       node.op->name, reader, place_of(data, node), read_name(node, operand, value), storage.name(),
+       storage.name().empty() ? "" : ", ", record.tensor.region().describe(), to_string(record.tensor.shape()),
+       maker.op->name, record.node, seen, version, writer.name);
 }
 
 void owe_aliases(TapeData& data, Preserver& preserver, ValueId value) {

@@ -34,9 +34,11 @@ void owe_aliases(TapeData& data, Preserver& preserver, ValueId value);
 
 /// Errors (replay): `value` was written past its tape since its storage stood at `seen`. An op that overwrites a value
 /// has its old bytes saved where they are owed; host code that writes them, or an op that is given them as a state,
-/// does not know whose they are. For node `reader`, which is to be shown the bytes that are held of the value.
-void require_unwritten(const TapeData& data, const Preserver& preserver, std::uint32_t reader, ValueId value,
-                       Clock seen);
+/// does not know whose they are. For node `reader`, which is to be shown the bytes that are held of the value: as its
+/// `operand`, or as a result of its own (kOwnResult).
+constexpr int kOwnResult = -1;
+void require_unwritten(const TapeData& data, const Preserver& preserver, std::uint32_t reader, int operand,
+                       ValueId value, Clock seen);
 
 /// Calls f(position) for each member of a mask, ascending.
 template <class F>

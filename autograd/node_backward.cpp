@@ -98,26 +98,26 @@ void NodeBackward::serve_saved() {
   out_.assign(node_.results, kNoView);
   auto& wanted = scratch_.served;
   wanted.clear();
-  auto add_value = [&](ValueId id, Clock seen, TensorView* to) {
+  auto add_value = [&](int operand, ValueId id, Clock seen, TensorView* to) {
     const ValueRecord& value = data_.values[id];
     bool replayed = value.replay.defined();
     const Tensor& tensor = replayed ? value.replay : value.tensor;
     if (!tensor.defined()) {
       fail(ErrorKind::internal, "[{}] a saved value of node {} is gone", op->name, index_);
     }
-    if (!replayed) require_unwritten(data_, tape_.memory().preserver(), index_, id, seen);
+    if (!replayed) require_unwritten(data_, tape_.memory().preserver(), index_, operand, id, seen);
     wanted.emplace_back(to, serving_.add(tensor, replayed ? value.replay_read : value.read));
   };
   for_each_bit(node_.saved_operands, [&](int i) {
     const OperandRecord& operand = data_.operands[node_.first_operand + i];
     if (operand.kind == OperandKind::value)
-      add_value(operand.value, operand.seen, &in_[i]);
+      add_value(i, operand.value, operand.seen, &in_[i]);
     else
       wanted.emplace_back(&in_[i], serving_.add(operand.tensor, operand.read));
   });
   for_each_bit(node_.saved_results, [&](int r) {
     ValueId id = node_.first_value + r;
-    add_value(id, data_.values[id].made, &out_[r]);
+    add_value(kOwnResult, id, data_.values[id].made, &out_[r]);
   });
   if (!wanted.empty()) serving_.serve(op->effect);
   for (auto [to, at] : wanted) *to = serving_.view(at);

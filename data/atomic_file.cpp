@@ -157,7 +157,7 @@ void make_output_folder(const fs::path& path, std::string_view who) {
        error.message());
 }
 
-void check_output(const fs::path& path, std::string_view who) {
+void check_output(const fs::path& path, std::string_view who, const std::vector<fs::path>& inputs) {
   if (path.empty() || is_standard_output(path)) return;
   fs::path target = behind_links(path);
   std::error_code error;
@@ -166,6 +166,10 @@ void check_output(const fs::path& path, std::string_view who) {
     fail(ErrorKind::user, "[{}] cannot write {}: {}", who, path.string(), reason);
   };
   if (fs::is_directory(status)) refuse("it is a folder. Name a file");
+  for (const fs::path& input : inputs) {
+    if (fs::is_regular_file(status) && fs::equivalent(target, input, error))
+      refuse("it is read from. Name another file");
+  }
   fs::path folder = folder_of(target);
   if (!is_written_atomically(status)) {
     if (::access(target.c_str(), W_OK) != 0) refuse(std::strerror(errno));

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 namespace reprise {
 
@@ -45,8 +46,10 @@ std::int64_t write_output(const std::filesystem::path& path, std::string_view co
 inline bool is_standard_output(const std::filesystem::path& path) { return path == "-"; }
 
 /// Errors (user): write_output() could not write there, since the path is a folder, or its folder is missing or may not
-/// be written. Called before the work whose result goes there; `who` heads the error. An empty path is no output.
-void check_output(const std::filesystem::path& path, std::string_view who);
+/// be written, or it is a file among `inputs`, which would be lost. Called before the work whose result goes there;
+/// `who` heads the error. An empty path is no output.
+void check_output(const std::filesystem::path& path, std::string_view who,
+                  const std::vector<std::filesystem::path>& inputs = {});
 
 /// Makes a folder that a user named for results, and those above it. Errors, headed by `who`: (user) it is a file, no
 /// folder can be there or it may not be made; (io) the disk failed.

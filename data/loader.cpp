@@ -205,8 +205,10 @@ const Batch& Loader::next() {
 
 void Loader::seek(LoaderPosition position) {
   if (position.epoch < 0 || position.step < 0 || position.step > batches_) {
-    fail(ErrorKind::user, "[loader] expected a position in an epoch of {} batches, got epoch {}, batch {}", batches_,
-         position.epoch, position.step);
+    fail(ErrorKind::user,
+         "[loader] expected an epoch from 0 on and a batch of 0 to {} in it, got epoch {}, batch {}. Were the data, or "
+         "the batch, larger when the run began?",
+         batches_, position.epoch, position.step);
   }
   if (position.step == batches_) position = {position.epoch + 1, 0};  // the end of an epoch is the start of the next
   take_back();

@@ -269,8 +269,8 @@ std::string explain_text(const ExplainInput& input, const ExplainOptions& option
           segment_table(first);
   for (std::size_t i = 1; i < input.micro_batches.size(); ++i) {
     SegmentFigures f = totals_of(input.micro_batches[i]);
-    text += fmt::format("micro-batch {}: {} nodes, {} replayed, kept {}, preserved {}\n", i + 1, f.nodes, f.replayed,
-                        short_bytes(f.kept()), short_bytes(f.preserved));
+    text += fmt::format("micro-batch {}: {}, {} replayed, kept {}, preserved {}\n", i + 1, counted(f.nodes, "node"),
+                        f.replayed, short_bytes(f.kept()), short_bytes(f.preserved));
   }
   text += "\n" + preserved_table(first) + "\n" + owed_table(first, options) + "\n" + peak_text(input);
   return text;

@@ -4,21 +4,6 @@
 #include <cmath>
 
 namespace reprise {
-namespace {
-
-/// "plan.json:3:14", lines and columns (in bytes) from 1; `byte` as the parser counts, from 1.
-std::string place_of_byte(const std::string& source, const std::string& text, std::size_t byte) {
-  std::size_t at = std::min(byte == 0 ? 0 : byte - 1, text.size()), line_start = 0;
-  std::size_t line = 1;
-  for (std::size_t i = 0; i < at; ++i) {
-    if (text[i] != '\n') continue;
-    ++line;
-    line_start = i + 1;
-  }
-  return fmt::format("{}:{}:{}", source, line, at - line_start + 1);
-}
-
-}  // namespace
 
 JsonPlace JsonPlace::at(const char* key) const {
   auto found = json_.find(key);
@@ -100,18 +85,7 @@ std::vector<std::pair<std::string, std::string>> JsonPlace::pairs() const {
 
 nlohmann::ordered_json parse_document(const std::string& text, const char* who, const std::string& source,
                                       const char* format, const char* made_by) {
-  using Json = nlohmann::ordered_json;
-  constexpr int kDeepest = 64;  // several times what any of these documents has; the parser's stack grows with it
-  Json json;
-  try {
-    json = Json::parse(text, strict_parse<Json>(who, source, kDeepest));
-  } catch (const Json::parse_error& error) {
-    fail(ErrorKind::user, "[{}] {}: expected JSON written by `{}`, got {}", who,
-         place_of_byte(source, text, error.byte), made_by,
-         error.byte > text.size() ? "the end of the file" : "something else");
-  } catch (const Json::exception& error) {  // a number that no double holds
-    fail(ErrorKind::user, "[{}] {}: expected JSON written by `{}`, got {}", who, source, made_by, error.what());
-  }
+  nlohmann::ordered_json json = parse_json(text, who, source, fmt::format("JSON written by `{}`", made_by));
   JsonPlace root(json, who, source);
   if (!root.has("format")) root.refuse("expected a document of format {}, got none", format);
   if (std::string found = root.at("format").text(); found != format) {

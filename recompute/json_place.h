@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "recompute/json_parse.h"
 
 namespace reprise {
 
@@ -68,23 +69,6 @@ class JsonPlace {
   const char* who_;
   std::string source_, path_;
 };
-
-/// For Json::parse: refuses what is nested deeper than `deepest` levels, and a key that comes twice in one object,
-/// which the library would let pass. Errors (user), headed by `who` and `source`.
-template <class Json>
-typename Json::parser_callback_t strict_parse(const char* who, std::string source, int deepest) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  return [who, source = std::move(source), deepest, keys = std::move(keys)](
-             int depth, typename Json::parse_event_t event, Json& value) mutable {
-    if (depth > deepest) fail(ErrorKind::user, "[{}] {}: nested deeper than {} levels", who, source, deepest);
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event != Json::parse_event_t::key) return true;
-    std::string key = value.template get<std::string>();
-    if (keys.back().insert(key).second) return true;
-    fail(ErrorKind::user, "[{}] {}: the key '{}' comes twice in one object", who, source, shown_part(key));
-  };
-}
 
 /// Parses the text of a document of `format`. Errors (user): no JSON, nested deeply, a key twice, another format;
 /// `made_by` is the verb that writes such documents.

@@ -49,6 +49,11 @@ class Columns {
   Columns(const CheckRow& row, const CheckOptions& options) : row_(row), options_(options) {}
 
   CheckReport run_all() {
+    if (!row_.build) {
+      name_ = "row";
+      found("expected a function .build that makes operands and applies the op, got none");
+      return std::move(report_);
+    }
     column(kCheckValue, "value", [&] { value(); });
     column(kCheckGradient, "gradient", [&] { gradient(); });
     column(kCheckEffects, "effects", [&] { effects(); });

@@ -95,7 +95,7 @@ void NodeReplay::gather() {
       const Tensor& tensor = replayed ? value.replay : value.tensor;
       if (!tensor.defined())
         fail(ErrorKind::internal, "[replay] operand {} of node {} ({}) is gone", i, index_, node().op->name);
-      if (!replayed) require_unwritten(data_, preserver_, index_, from.value, from.seen);
+      if (!replayed) require_unwritten(data_, preserver_, index_, i, from.value, from.seen);
       served_[i] = serving_.add(tensor, replayed ? value.replay_read : value.read);
     } else {
       served_[i] = serving_.add(from.tensor, from.read);

@@ -10,36 +10,69 @@ checkpoints (backbone.layer1.0.conv1.weight, as `reprise export` shows them) or 
 (conv1, bn1, layer1.0.downsample.0, ...), with or without a prefix such as "module." or "encoder.". Tensors that the weights
 do not have, such as a queue, stay as in the second file; a key encoder ("key.") becomes a copy of the encoder. Tensors of
 the optimiser are left out. A tensor of the encoder that is missing, or has another shape, is an error.
+Exit codes: 0 done, 1 failure (a full disk), 2 a mistake in what was asked for.
 """
 import json
+import math
 import re
 import struct
 import sys
 
-DTYPES = {"F32": ("f", 4), "I64": ("q", 8), "F64": ("d", 8), "I32": ("i", 4), "U8": ("B", 1), "BOOL": ("?", 1)}
+# Bytes of an element, for all types of the format.
+SIZES = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "U8": 1,
+         "I8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}
+
+
+def refuse(text):
+    print(f"error: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def read_bytes(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        refuse(f"cannot read {path}: {error.strerror}")
+
+
+def parse_safetensors(path, data):
+    """{name: (dtype, shape, bytes)}; kept as bytes, so that nothing but the standard library is needed."""
+    try:
+        (length,) = struct.unpack("<Q", data[:8])
+        header = json.loads(data[8:8 + length])
+        header.pop("__metadata__", None)
+        tensors = {}
+        for name, tensor in header.items():
+            dtype, shape, (begin, end) = tensor["dtype"], tensor["shape"], tensor["data_offsets"]
+            part = data[8 + length + begin:8 + length + end]
+            if len(part) != math.prod(shape) * SIZES[dtype]:
+                raise ValueError(f"{name} has {len(part)} bytes")
+            tensors[name] = (dtype, shape, part)
+        return tensors
+    except (ValueError, struct.error, KeyError, TypeError, AttributeError, RecursionError) as error:
+        refuse(f"expected a safetensors file at {path}, got something else ({error})")
 
 
 def read_safetensors(path):
-    """{name: (dtype, shape, bytes)}; kept as bytes, so that nothing but the standard library is needed."""
-    with open(path, "rb") as file:
-        data = file.read()
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + length])
-    header.pop("__metadata__", None)
-    return {name: (t["dtype"], t["shape"], data[8 + length + t["data_offsets"][0]:8 + length + t["data_offsets"][1]])
-            for name, t in header.items()}
+    return parse_safetensors(path, read_bytes(path))
 
 
 def read_weights(path):
-    with open(path, "rb") as file:
-        start = file.read(9)
-    if len(start) == 9 and start[8:9] == b"{":
-        return read_safetensors(path)
-    import torch
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    state = state.get("state_dict", state)
-    return {name: ("F32", list(t.shape), t.detach().float().contiguous().numpy().tobytes())
-            for name, t in state.items() if t.is_floating_point()}
+    data = read_bytes(path)
+    if data[8:9] == b"{":
+        return parse_safetensors(path, data)
+    try:
+        import torch
+    except ImportError:
+        refuse(f"{path} is no safetensors file; to read what torch.save() wrote, this Python needs the package torch")
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = state.get("state_dict", state)
+        return {name: ("F32", list(t.shape), t.detach().float().contiguous().numpy().tobytes())
+                for name, t in state.items() if t.is_floating_point()}
+    except Exception as error:  # whatever torch finds wrong with it
+        refuse(f"expected what torch.save(model.state_dict(), ...) writes at {path}, got something else ({error})")
 
 
 def our_name(name):
@@ -61,20 +94,22 @@ def convert(weights, like):
         source = name[4:] if name.startswith("key.") else name
         if source not in ours:
             if source.startswith("backbone."):
-                sys.exit(f"error: expected {source} among the weights, got only " + ", ".join(sorted(ours)[:8]) + ", ...")
+                refuse(f"expected {source} among the weights, got only " + ", ".join(sorted(ours)[:8]) + ", ...")
             continue
         if ours[source][:2] != (dtype, shape):
-            sys.exit(f"error: expected {source} as {dtype} {shape}, got {ours[source][0]} {ours[source][1]}")
+            refuse(f"expected {source} as {dtype} {shape}, got {ours[source][0]} {ours[source][1]}")
         tensors[name] = ours[source]
         taken.add(source)
     for name in sorted(set(ours) - taken):
+        if name.startswith(("key.", "optimiser.")):  # of a checkpoint of ours, and left out as said above
+            continue
         print(f"left out: {name}, which the model does not have", file=sys.stderr)
     return tensors
 
 
 def write_safetensors(path, tensors):
     """Header length, JSON header, then the bytes; wider types first."""
-    order = sorted(tensors, key=lambda name: (-DTYPES[tensors[name][0]][1], name))
+    order = sorted(tensors, key=lambda name: (-SIZES[tensors[name][0]], name))
     header, at = {}, 0
     for name in order:
         dtype, shape, data = tensors[name]
@@ -82,13 +117,19 @@ def write_safetensors(path, tensors):
         at += len(data)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + b"".join(tensors[name][2] for name in order))
+    try:
+        with open(path, "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + b"".join(tensors[name][2] for name in order))
+    except OSError as error:
+        sys.exit(f"error: cannot write {path}: {error.strerror}")
 
 
 def main():
-    if len(sys.argv) != 4 or sys.argv[1] in ("-h", "--help"):
-        sys.exit(__doc__)
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__.strip())
+        return
+    if len(sys.argv) != 4:
+        refuse("expected weights.pt, a checkpoint and a file to write; --help explains them")
     weights, like, out = sys.argv[1:]
     tensors = convert(read_weights(weights), read_safetensors(like))
     write_safetensors(out, tensors)

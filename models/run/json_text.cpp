@@ -1,5 +1,6 @@
 #include "models/run/json_text.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/config/key.h"
@@ -47,6 +48,20 @@ std::string json_line(const Json& value) {
   std::string out;
   print(value, -1, out);
   return out;
+}
+
+const Json& json_at(const Json& value, std::string_view path) {
+  static const Json kNothing;
+  const Json* at = &value;
+  while (!path.empty()) {
+    std::size_t end = std::min(path.find('/'), path.size());
+    if (!at->is_object()) return kNothing;
+    auto found = at->find(std::string(path.substr(0, end)));
+    if (found == at->end()) return kNothing;
+    at = &*found;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return *at;
 }
 
 std::string json_pretty(const Json& value) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 namespace reprise {
 
@@ -11,6 +12,9 @@ using Json = nlohmann::ordered_json;
 
 /// On one line, without a line end.
 std::string json_line(const Json& value);
+
+/// What stands at "a/b" in nested objects; null where there is nothing, or no object on the way.
+const Json& json_at(const Json& value, std::string_view path);
 
 /// Indented by two blanks, with a line end; lists stand on one line.
 std::string json_pretty(const Json& value);

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "data/text_file.h"
+#include "recompute/json_parse.h"
 
 namespace reprise {
 namespace {
@@ -17,7 +18,7 @@ constexpr std::int64_t kLongestLine = 16 << 20;
 
 /// The step of a line; -1 for an object without one; nothing when the line is no JSON object.
 std::optional<std::int64_t> step_of(const std::string& line) {
-  Json value = Json::parse(line, nullptr, false);
+  Json value = json_or_discarded(line);
   if (!value.is_object()) return std::nullopt;
   auto step = value.find("step");
   return step != value.end() && step->is_number_integer() ? step->get<std::int64_t>() : -1;
@@ -88,7 +89,7 @@ std::vector<Json> read_metrics(const std::filesystem::path& path, std::string_vi
   std::int64_t number = 0;
   read_lines(path, who, kLongestLine, [&](std::string& text, bool whole) {
     ++number;
-    Json line = Json::parse(text, nullptr, false);
+    Json line = json_or_discarded(text);
     bool good = line.is_object() && line.contains("step") && line["step"].is_number_integer();
     if (good) lines.push_back(std::move(line));
     if (good || !whole) return;

@@ -10,6 +10,7 @@
 #include "data/atomic_file.h"
 #include "data/safetensors.h"
 #include "data/text_file.h"
+#include "recompute/json_place.h"
 
 namespace reprise {
 namespace {
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFormat = "reprise-state/1";
 constexpr std::int64_t kLongestState = 16 << 20;
-constexpr std::uint64_t kLargestCount = std::uint64_t{1} << 60;  // steps, epochs, threads
+constexpr std::int64_t kLargestCount = std::int64_t{1} << 60;  // steps, epochs, threads, bytes
 constexpr const char* kNewestState = "state.json";
 constexpr const char* kNewestTensors = "checkpoint.safetensors";
 constexpr const char* kOptimiserPrefix = "optimiser.";
@@ -53,6 +54,19 @@ void write_state(const fs::path& folder, std::int64_t step, const Json& state) {
     std::error_code error;
     if (!fs::exists(folder / state_file(step), error)) fs::remove(folder / tensor_file(step), error);
     throw;
+  }
+}
+
+/// What is read of a state without asking again. RunState::from_json() looks at the rest.
+void check_state(const JsonPlace& root) {
+  if (!root.has("format")) root.refuse("expected the state of a run ({}), got something else", kFormat);
+  if (std::string format = root.at("format").text(); format != kFormat)
+    root.refuse("expected the state of a run ({}), got '{}'", kFormat, shown_part(format));
+  for (const char* key : {"file", "hash", "model"}) root.at(key).text();
+  if (root.has("config")) root.at("config").text();
+  root.at("step").integer(0, kLargestCount);
+  for (const char* key : {"threads", "evaluated_step", "hashed_epoch", "predicted_peak_bytes"}) {
+    if (root.has(key)) root.at(key).integer(0, kLargestCount);
   }
 }
 
@@ -134,28 +148,21 @@ std::optional<Json> read_state(const fs::path& folder) {
   std::error_code error;
   // A link to nowhere is a state that cannot be read, and not a run without one: that would start anew.
   if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return std::nullopt;
-  Json state = Json::parse(read_text_file(path, "checkpoint", kLongestState), nullptr, false);
-  auto is_text = [&](const char* key) { return state.contains(key) && state[key].is_string(); };
-  auto is_count = [&](const char* key) {
-    return state[key].is_number_unsigned() && state[key].get<std::uint64_t>() <= kLargestCount;
-  };
-  bool fine = state.is_object() && is_text("format") && state["format"] == kFormat && is_text("file") &&
-              is_text("hash") && is_text("model") && state.contains("step");
-  for (const char* key : {"step", "threads", "evaluated_step", "hashed_epoch"}) {
-    fine = fine && (!state.contains(key) || is_count(key));
-  }
-  if (!fine)
-    fail(ErrorKind::user, "[checkpoint] expected the state of a run ({}), got something else in {}", kFormat,
-         path.string());
+  Json state =
+      parse_json(read_text_file(path, "checkpoint", kLongestState), "checkpoint", path.string(), "the state of a run");
+  check_state({state, "checkpoint", path.string()});
   return state;
+}
+
+fs::path tensors_of(const fs::path& folder, const Json& state) {
+  fs::path named = folder / fs::path(state["file"].get<std::string>()).filename();  // never outside the folder
+  std::error_code error;
+  return fs::exists(named, error) ? named : folder / kNewestTensors;
 }
 
 void load_checkpoint(const fs::path& folder, const Json& state, const std::string& model,
                      const std::vector<NamedTensor>& tensors) {
-  std::string file_name = fs::path(state["file"].get<std::string>()).filename().string();
-  fs::path path = folder / file_name;
-  std::error_code error;
-  if (!fs::exists(path, error)) path = folder / kNewestTensors;
+  fs::path path = tensors_of(folder, state);
   if (state["model"] != model) {
     fail(ErrorKind::user, "[checkpoint] expected a checkpoint of the model {}, got one of {} in {}", model,
          state["model"].get<std::string>(), path.string());
@@ -207,7 +214,7 @@ void load_initial(const fs::path& path, const std::vector<NamedTensor>& tensors)
   fs::path source = path;
   if (fs::is_directory(path, error)) {
     auto state = read_state(path);
-    source = path / (state ? fs::path((*state)["file"].get<std::string>()).filename().string() : kNewestTensors);
+    source = state ? tensors_of(path, *state) : path / kNewestTensors;
   }
   SafetensorsFile file(source);
   check_initial(file, tensors);

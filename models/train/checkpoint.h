@@ -43,6 +43,10 @@ void save_tensors(const std::filesystem::path& path, const std::string& model, s
 /// Errors (user): a file that is not one.
 std::optional<Json> read_state(const std::filesystem::path& folder);
 
+/// The file of tensors that `state` speaks of; that of the newest name where somebody copied the folder without the
+/// numbered ones.
+std::filesystem::path tensors_of(const std::filesystem::path& folder, const Json& state);
+
 /// Fills `tensors` with the checkpoint that `state` speaks of. Errors (user): the file is missing, of another model,
 /// cut short, or its bytes are not those that the state names. The tensors may be partly filled then.
 void load_checkpoint(const std::filesystem::path& folder, const Json& state, const std::string& model,

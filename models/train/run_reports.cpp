@@ -78,8 +78,9 @@ void RunReports::end_training() {
   if (tracer_) write_trace();
 }
 
+/// A run that goes on with no step left keeps the trace of its steps.
 void RunReports::write_trace() {
-  if (!trace_written_) tracer_->write(folder_ / "trace.json");
+  if (!trace_written_ && tracer_->begun()) tracer_->write(folder_ / "trace.json");
   trace_written_ = true;
 }
 

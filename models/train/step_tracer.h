@@ -32,6 +32,8 @@ class StepTracer final : public TapeObserver, public PreserveListener {
   /// Stages nest and lie inside a step; outside one nothing is kept.
   void begin_stage(const char* name);
   void end_stage();
+  /// Whether a step was traced.
+  bool begun() const { return !about_["steps"].empty(); }
   /// No step is traced any more.
   bool done() const { return left_ == 0; }
   /// Writes the file. Errors (io).

@@ -1,5 +1,6 @@
 #include "models/train/trace_step.h"
 
+#include "core/text.h"
 #include "models/train/dry_step.h"
 
 namespace reprise {
@@ -62,7 +63,8 @@ std::vector<std::pair<std::string, std::string>> step_keys(const Config& config)
 std::string step_title(const Config& config, const TracedStep& traced) {
   std::string title = fmt::format("{}, batch {}", config.get_string("model.type"), config.get_int("train.batch"));
   if (traced.micro_batches.size() > 1) title += fmt::format(", {} micro-batches", traced.micro_batches.size());
-  return title + fmt::format(", method {}, {} segments marked", traced.method, traced.segments.size());
+  return title + fmt::format(", method {}, {} marked", traced.method,
+                             counted(static_cast<std::int64_t>(traced.segments.size()), "segment"));
 }
 
 }  // namespace reprise

@@ -318,9 +318,9 @@ bool TrainingRun::loop() {
   }
   if (state_.step < steps_) {
     if (state_.interval.steps > 0) log_interval();
-    progress_.note(
-        fmt::format("stopped early after step {}: {} has not become better than {:.6g}, of step {}, in {} evaluations",
-                    state_.step, best_.metric(), best_.value(), best_.step(), config_.get_int("train.early_stop")));
+    progress_.note(fmt::format("stopped early after step {}: {} has not become better than {:.6g}, of step {}, in {}",
+                               state_.step, best_.metric(), best_.value(), best_.step(),
+                               counted(config_.get_int("train.early_stop"), "evaluation")));
   }
   return true;
 }

@@ -20,6 +20,7 @@ std::int64_t count_states(const Plan& plan, StateOption state) {
 }  // namespace
 
 std::string plan_summary(const Plan& plan) {
+  auto segments = static_cast<std::int64_t>(plan.segments.size());
   std::int64_t replayed = 0, kept = 0, preserved = 0;
   for (const PlannedSegment& segment : plan.segments) {
     replayed += segment.replay;
@@ -29,13 +30,13 @@ std::string plan_summary(const Plan& plan) {
   std::string budget =
       plan.budget > 0 ? fmt::format(", budget {} ({} bytes)", short_bytes(plan.budget), plan.budget) : "";
   return fmt::format(
-      "plan {}: {} of {} segments retained, {} replayed with {} results kept; {} states preserved whole, {} by region, {}\n"
+      "plan {}: {} of {} retained, {} replayed with {} kept; {} preserved whole, {} by region, {}\n"
       "  predicted peak {} ({} bytes) in the {}{}\n"
       "  predicted step {} ms, lower bound {} ms, gap {:.3f} %{}",
-      plan.method, static_cast<std::int64_t>(plan.segments.size()) - replayed, plan.segments.size(), replayed, kept,
-      count_states(plan, StateOption::whole), count_states(plan, StateOption::region), short_bytes(preserved),
-      short_bytes(plan.predicted_peak), plan.predicted_peak, plan.binding_row, budget, ms(plan.predicted_ns),
-      ms(plan.lower_bound_ns), plan.gap() * 100, plan.proven ? ": optimal" : "");
+      plan.method, segments - replayed, counted(segments, "segment"), replayed, counted(kept, "result"),
+      counted(count_states(plan, StateOption::whole), "state"), count_states(plan, StateOption::region),
+      short_bytes(preserved), short_bytes(plan.predicted_peak), plan.predicted_peak, plan.binding_row, budget,
+      ms(plan.predicted_ns), ms(plan.lower_bound_ns), plan.gap() * 100, plan.proven ? ": optimal" : "");
 }
 
 std::string plan_table(const Plan& plan) {

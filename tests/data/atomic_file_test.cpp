@@ -115,6 +115,15 @@ TEST(OutputFile, AFullDeviceIsAnIoErrorAndAWrongPlaceTheUsersMistake) {
   }
   expect_error(ErrorKind::user, {"it is a folder"}, [&] { check_output(folder.path(), "plot"); });
   expect_error(ErrorKind::user, {"there is no folder"}, [&] { check_output(folder / "no" / "x.svg", "plot"); });
+  write_text(folder / "read", "kept");
+  std::filesystem::create_symlink("read", folder / "link");
+  for (const char* name : {"read", "link"}) {
+    expect_error(ErrorKind::user, {"[plot] cannot write ", name, ": it is read from"}, [&] {
+      check_output(folder / name, "plot", {"", folder / "none", folder / "read"});
+    });
+  }
+  check_output(folder / "read", "plot", {folder / "none"});
+  check_output("/dev/null", "plot", {"/dev/null"});
   check_output(folder / "new", "plot");
   check_output("-", "plot");
   check_output("", "plot");

@@ -230,6 +230,19 @@ TEST(Trace, LooksOnAndChangesNothing) {
       << "all steps there were";
 }
 
+TEST(Trace, ARunThatGoesOnWithNoStepLeftKeepsItsTrace) {
+  TempFolder scratch;
+  fs::path folder = scratch / "run";
+  run_tiny(kTinyClassifier, folder, {"trace=true", "trace_steps=2", "train.max_steps=2"});
+  std::string trace = file_text(folder / "trace.json");
+  Config same = RunFolder::read_config(folder);
+  ASSERT_EQ(train(same, {.resume = folder, .progress = ProgressMode::quiet}).ending, Ending::finished);
+  EXPECT_EQ(file_text(folder / "trace.json"), trace);
+  Config longer = RunFolder::read_config(folder, number_overrides({"train.max_steps=4"}));
+  ASSERT_EQ(train(longer, {.resume = folder, .progress = ProgressMode::quiet}).ending, Ending::finished);
+  EXPECT_EQ(Json::parse(file_text(folder / "trace.json"))["otherData"]["steps"], Json({3, 4}));
+}
+
 TEST(Trace, ALossThatIsNotFiniteLeavesNothingBehindThatListens) {
   TempFolder scratch;
   Config config = tiny_config(kTinyQueue, scratch / "a", {"trace=true", "train.lr=1e36", "train.warmup_steps=0"});
@@ -258,6 +271,11 @@ TEST(SummaryTable, ShowsWhatThereIs) {
   EXPECT_PRED2(contains, text, "best knn               41.5, after step 6\n");
   EXPECT_PRED2(contains, text, "probe top-1            20.00 %, top-5 40.00 %\n");
   EXPECT_PRED2(contains, text, "  untrained encoder    8.00 %, top-5 26.00 %\n");
+  // As read from a file that anybody may have written: what is not of its kind is not there.
+  for (const Json& odd : {Json(), Json(5), Json({1, 2}), Json({{"train", Json::array()}, {"best", "x"}}),
+                          Json({{"memory", {{"peak_bytes", 1e300}}}, {"plan", {{"gap", "none"}}}})}) {
+    EXPECT_PRED2(contains, summary_text(odd), "peak memory            -\n");
+  }
 }
 
 }  // namespace

@@ -230,6 +230,15 @@ TEST(JsonText, NumbersReadBackAsTheSameDouble) {
   EXPECT_EQ(json_line(Json::object()), "{}");
 }
 
+TEST(JsonText, APathThatLeadsNowhereIsNull) {
+  Json value = {{"a", {{"b", 1}}}, {"list", {1, 2}}, {"text", "b"}};
+  EXPECT_EQ(json_at(value, "a/b"), 1);
+  EXPECT_EQ(json_at(value, "a"), value["a"]);
+  EXPECT_EQ(json_at(value, ""), value);
+  for (const char* path : {"b", "a/c", "a/b/c", "list/0", "list/b", "text/b", "a//b"})
+    EXPECT_TRUE(json_at(value, path).is_null()) << path;
+}
+
 TEST(Progress, TheLineFitsTheTerminal) {
   ProgressState state{"train", 2, 20, 90, 1560, 4.12345, 812.4, 101187584, 184};
   EXPECT_EQ(progress_text(state, 200),

@@ -150,6 +150,12 @@ TEST_F(OpCheckTest, ARowThatAppliesAnotherOpIsFound) {
   expect_found(check_op(row), "value", {"does not apply the op relu"});
 }
 
+TEST_F(OpCheckTest, ARowWithoutItsFunctionIsFound) {
+  CheckRow row;
+  row.op = "relu";
+  expect_found(check_op(row), "row", {"relu", "expected a function .build"});
+}
+
 TEST_F(OpCheckTest, ASlowOpIsFound) {
   CheckRow row = row_of(lying::kHonest);
   row.columns = kCheckSpeed;

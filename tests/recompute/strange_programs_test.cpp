@@ -78,7 +78,9 @@ TEST_P(StrangeProgram, AValueThatIsStillNeededIsNotWrittenPastItsTape) {
     else
       y.tensor().assign_doubles(std::vector<double>{9, 9});
     if (way >= 2) mul_into(t, y, 3.0);
-    expect_error(ErrorKind::replay, {"[mul]", "made by sin", by_an_op ? "written by assign" : "written by host"},
+    expect_error(ErrorKind::replay,
+                 {"[mul] node 1 of segment 'S' expected operand a (", "bytes [0, 16) of [2] made by sin, node 0)",
+                  " at version ", ", got version ", by_an_op ? "written by assign" : "written by host"},
                  [&] { t.backward(z); });
   }
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/program.h"
@@ -189,8 +190,24 @@ TEST_F(BadCheckpoint, OfAnotherModelIsRefused) {
 }
 
 TEST_F(BadCheckpoint, AStateThatIsNoStateIsRefused) {
+  const Header good = Header::parse(read("good/state.json"));
   write("good/state.json", "{\"step\": 1}");
-  expect_mistake("eval " + word("good"), {"expected the state of a run", "state.json"});
+  expect_mistake("eval " + word("good"), {"state.json: expected the state of a run"});
+  write("good/state.json", "{\n \"format\": \"reprise-state/1\",\n \"step\" = 1}");
+  expect_mistake("eval " + word("good"), {"state.json:3:9: expected the state of a run, got something else"});
+  write("good/state.json", "{\n \"format\"");
+  expect_mistake("train --resume " + word("good"), {"state.json:2:10: ", "got the end of the file"});
+  // Deep enough to be the end of a program whose stack grows with it.
+  write("good/state.json", "{\n\"x\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}");
+  expect_mistake("train --resume " + word("good"), {"state.json:2:69: nested deeper than 64 levels"});
+  for (const auto& [key, value] : std::vector<std::pair<std::string, Header>>{
+           {"format", "reprise-state/9"}, {"config", 5}, {"predicted_peak_bytes", "many"}, {"hash", nullptr}}) {
+    Header changed = good;
+    changed[key] = value;
+    write("good/state.json", changed.dump());
+    expect_mistake("train --resume " + word("good"),
+                   {"state.json", key == "format" ? "got 'reprise-state/9'" : ", " + key + ": expected "});
+  }
   fs::remove(folder_ / "good" / "state.json");
   expect_mistake("eval " + word("good"), {"expected a run with a checkpoint"});
   const std::string metrics = read("good/metrics.jsonl");
@@ -246,6 +263,22 @@ TEST_F(BadInput, ResultsWithNoPlaceToGoAreRefusedBeforeTheWork) {
   EXPECT_FALSE(contains(missing.text, "[conform] [conform]")) << missing.text;
 }
 
+TEST_F(BadInput, APictureOfAnotherKindIsRefused) {
+  expect_mistake("explain " + word("tiny.yaml") + " -o " + word("x.png"), {"expected a name that ends in .svg"});
+  expect_mistake("plot " + word("data") + " -o " + word("x.pdf"), {"expected a name that ends in .svg"});
+}
+
+TEST_F(BadInput, WhatIsReadIsNotWrittenOver) {
+  const std::string config = read("tiny.yaml"),
+                    program = R"({"format": "reprise-conformance/1", "name": "p", "main": []})";
+  write("p.json", program);
+  for (const char* verb : {"plan", "explain", "contract"})
+    expect_mistake(verb + (" " + word("tiny.yaml") + " -o ") + word("tiny.yaml"), {"tiny.yaml: it is read from"});
+  expect_mistake("conform " + word("p.json") + " --jsonl " + word("p.json"), {"p.json: it is read from"});
+  EXPECT_EQ(read("tiny.yaml"), config);
+  EXPECT_EQ(read("p.json"), program);
+}
+
 TEST_F(BadInput, ProgramsStopBetweenTwoOfThemWithWholeLines) {
   std::vector<std::string> arguments = {"conform"};
   for (int i = 0; i < 200; ++i) arguments.push_back(std::string(REPRISE_SOURCE_DIR) + "/tests/conformance");
@@ -261,7 +294,9 @@ TEST_F(BadInput, AProgramThatCannotBeReadDoesNotKeepTheOthersFromTheirVerdicts) 
   write("typo.json", R"({"format": "reprise-conformance/1", "name": "typo", "main": [{"do": "sinn"}]})");
   write("cut.json", "{");
   const std::string files = word("cut.json") + " " + word("good.json") + " " + word("typo.json");
-  expect_mistake("conform " + files, {"good", "ran", "cut.json: not JSON", "typo.json at /main/0/do"});
+  expect_mistake(
+      "conform " + files,
+      {"good", "ran", "cut.json:1:2: expected a program as JSON, got the end of the file", "typo.json at /main/0/do"});
 }
 
 }  // namespace

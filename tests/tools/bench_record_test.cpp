@@ -94,7 +94,10 @@ TEST(BenchRecord, ForeignLinesAreRefusedWithTheirPlaceAndTheFileStays) {
   other["schema"] = "reprise-study/1";
   rowless.erase("rows");
   words["rows"][0]["ours"]["samples"][1] = "fast";
-  for (const std::string& line : {std::string("{"), std::string("[1]"), other.dump(), rowless.dump(), words.dump()}) {
+  // Deep enough to be the end of a program that prints it as it finds it.
+  const std::string deep = "{\"schema\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}";
+  for (const std::string& line :
+       {std::string("{"), std::string("[1]"), other.dump(), rowless.dump(), words.dump(), deep}) {
     std::string text = good + line + "\n";
     std::ofstream(file) << text;
     for (const std::string& error : {testing::user_error([&] { append_record(file, good_record()); }),

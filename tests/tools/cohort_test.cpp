@@ -64,6 +64,24 @@ class ChangedCohort : public ::testing::Test {
   std::vector<std::string> lines_;
 };
 
+TEST_F(ChangedCohort, AnotherFileIsNoCohort) {
+  EXPECT_EQ(user_error([&] { read_cohort(folder_ / "manifest.json"); }), "");
+  fs::path other = folder_ / "programs.jsonl.xz";
+  EXPECT_EQ(user_error([&] { read_cohort(other); }),
+            "[cohort] expected a folder with manifest.json, got the file " + other.string());
+}
+
+TEST_F(ChangedCohort, WithoutARecordIsRefused) {
+  manifest_["modes"] = Json::array();
+  manifest_["records"] = 0;
+  std::ofstream(folder_ / "manifest.json") << manifest_.dump();
+  std::string error = user_error([&] { read_cohort(folder_.path()); });
+  EXPECT_NE(error.find("manifest.json:1: expected modes with records, got none"), std::string::npos) << error;
+  std::ofstream(folder_ / "manifest.json") << "{\n\"schema\" = 1}";
+  error = user_error([&] { read_cohort(folder_.path()); });
+  EXPECT_NE(error.find("manifest.json:2:10: expected a manifest as JSON"), std::string::npos) << error;
+}
+
 TEST(Sha256, GivesThePublishedHashes) {
   EXPECT_EQ(hash_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hash_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

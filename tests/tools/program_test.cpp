@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
@@ -43,6 +45,19 @@ TEST(Program, AMistakeExitsTwoAndSaysWhatItIs) {
   Outcome option = reprise("config --nonsense");
   EXPECT_EQ(option.code, 2);
   EXPECT_PRED2(contains, option.text, "`reprise config --help`");
+  for (const auto& [arguments, says] : std::vector<std::pair<std::string, std::string>>{
+           {"eval", "[reprise eval] expected RUN, got none. "},
+           {"bench", "[reprise bench] expected BENCH, got none. "},
+           {"doctor x y", "[reprise doctor] expected no such arguments: "},
+           {"doctor x", "[reprise doctor] expected no such argument: x. "},
+           {"--nope", "[reprise] expected no such argument: --nope. "},
+           {"train --resume", "--resume: expected a value, got none. "},
+           {"compare a b --rows 0", "--rows: expected a whole number in range, got 0, which is not from 1 to 10000. "},
+           {"contract --diff a", "--diff: expected at least 2, got 1. "}}) {
+    Outcome mistake = reprise(arguments);
+    EXPECT_EQ(mistake.code, 2) << arguments;
+    EXPECT_PRED2(contains, mistake.text, says);
+  }
   Outcome missing = reprise("config /nonexistent.yaml");
   EXPECT_EQ(missing.code, 2);
   EXPECT_PRED2(contains, missing.text, "/nonexistent.yaml");

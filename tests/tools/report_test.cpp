@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/program.h"
 #include "tests/tools/report_records.h"
 
@@ -239,12 +240,14 @@ TEST(Report, KindsThatAreMissingAreMissingSections) {
   EXPECT_EQ(sections_of(whole_report()).size(), 8U);
 }
 
-TEST(Report, AnEmptyStudySaysSo) {
-  fs::path folder = report_folder("empty");
-  write_text(folder / "records.jsonl", "");
-  std::string text = to_markdown(make_report(folder));
-  EXPECT_PRED2(contains, text, "The study is empty");
-  EXPECT_PRED2(contains, text, "# Study report_empty");
+TEST(Report, WithoutARecordThereIsNone) {
+  fs::path folder = report_folder("empty"), file = folder / "records.jsonl";
+  for (const auto& [text, got] : std::vector<std::pair<std::string, std::string>>{
+           {"", "an empty file"}, {"{\"schema\"", "one line without an end"}}) {
+    write_text(file, text);
+    for (const fs::path& path : {folder, file})
+      EXPECT_PRED2(contains, user_error([&] { make_report(path); }), "expected at least one record, got " + got);
+  }
 }
 
 TEST(Report, VerdictsOfACohortAreCounted) {

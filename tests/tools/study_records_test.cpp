@@ -77,7 +77,10 @@ TEST(StudyRecords, WhatIsNoRecordIsRefusedWithItsLine) {
     EXPECT_TRUE(message.starts_with("[study] r.jsonl:2: expected ")) << message;
     EXPECT_PRED2(contains, message, std::string(wrong.says));
   }
-  for (const char* text : {"", "nonsense", "[1, 2]", "{\"a\": 1}", "{\"schema\": \"reprise-st"}) {
+  // The last is deep enough to be the end of a program that prints it as it finds it.
+  const std::string deep = "{\"schema\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}";
+  for (const std::string& text : {std::string(), std::string("nonsense"), std::string("[1, 2]"),
+                                  std::string("{\"a\": 1}"), std::string("{\"schema\": \"reprise-st"), deep}) {
     std::string message = user_error([&] { parse_records(json_line(record("one")) + "\n" + text + "\n", "r.jsonl"); });
     EXPECT_TRUE(message.starts_with("[study] r.jsonl:2: expected a record")) << message;
   }

@@ -114,6 +114,13 @@ double draw_lines(Svg& svg, const std::string& text, double y, double width, dou
 
 }  // namespace
 
+void check_picture_name(const std::string& path, const char* who) {
+  for (const char* end : {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"}) {
+    if (!path.ends_with(end)) continue;
+    fail(ErrorKind::user, "[{}] expected a name that ends in .svg, since the picture is SVG, got {}", who, path);
+  }
+}
+
 std::string to_svg(const Chart& chart) {
   check(chart);
   Legend shared;

@@ -108,6 +108,10 @@ struct Chart {
 /// The chart as a whole SVG document in UTF-8. Errors (internal) when lists that belong together differ in length.
 std::string to_svg(const Chart& chart);
 
+/// Errors (user): `path` ends as a picture of another kind does, which no viewer would then show. `who` heads the
+/// error.
+void check_picture_name(const std::string& path, const char* who);
+
 /// One value as a reader wants it, about three digits: 1.53 GiB, 12.3 ms, 45.2 %, 0.124.
 std::string value_text(double value, Unit unit);
 

@@ -92,6 +92,30 @@ int run_parsed(Program& program) {
   return 2;
 }
 
+/// What the parser complains of, in the words of all other errors. An argument is called as the help calls it.
+std::string mistake_text(std::string text, const CLI::App& command) {
+  auto replace = [&](std::string_view from, std::string_view to) {
+    std::size_t at = text.find(from);
+    if (at != std::string::npos) text.replace(at, from.size(), to);
+    return at != std::string::npos;
+  };
+  constexpr std::string_view kRequired = " is required";
+  if (text.ends_with(kRequired)) {
+    text.resize(text.size() - kRequired.size());
+    const CLI::Option* option = command.get_option_no_throw(text);
+    return fmt::format("expected {}, got none",
+                       option && !option->get_option_text().empty() ? option->get_option_text() : text);
+  }
+  replace("Could not convert: ", "expected a whole number, got ");  // only numbers are converted
+  replace("The following argument was not expected: ", "expected no such argument: ");
+  replace("The following arguments were not expected: ", "expected no such arguments: ");
+  replace(": 1 required TEXT missing", ": expected a value, got none");
+  if (replace(": Value ", ": expected a whole number in range, got "))
+    replace(" not in range ", ", which is not from ");
+  if (replace(": At least ", ": expected at least ")) replace(" required but received ", ", got ");
+  return text;
+}
+
 int parse_and_run(int argc, const char* const* argv) {
   Program program;
   build(program);
@@ -100,12 +124,11 @@ int parse_and_run(int argc, const char* const* argv) {
     program.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.app.exit(error);  // --help, --version
-    std::string verb =
-        program.app.get_subcommands().empty() ? "" : " " + program.app.get_subcommands().front()->get_name();
-    std::string text = error.what();
-    constexpr std::string_view kNoNumber = "Could not convert: ";  // only numbers are converted
-    if (text.starts_with(kNoNumber)) text.replace(0, kNoNumber.size(), "expected a whole number, got ");
-    fail(ErrorKind::user, "[reprise{}] {}. `reprise{} --help` shows what it takes", verb, text, verb);
+    bool any = !program.app.get_subcommands().empty();
+    const CLI::App& command = any ? *program.app.get_subcommands().front() : program.app;
+    std::string verb = any ? " " + command.get_name() : "";
+    fail(ErrorKind::user, "[reprise{}] {}. `reprise{} --help` shows what it takes", verb,
+         mistake_text(error.what(), command), verb);
   }
   return run_parsed(program);
 }

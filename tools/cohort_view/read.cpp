@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "data/archive.h"
 #include "data/text_file.h"
+#include "recompute/json_parse.h"
 #include "tools/cohort_view/cohort.h"
 #include "tools/cohort_view/sha256.h"
 
@@ -65,7 +66,7 @@ Lines read_listed(const fs::path& folder, const Json& entry) {
 }
 
 Record read_record(const std::string& text, const std::string& mode, const fs::path& file, std::int64_t line) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = json_or_discarded(text);
   if (!json.is_object()) refuse(file, line, "expected a record, an object of JSON on one line, got something else");
   Record record{text_in(json, "id"),      text_in(json, "program"), text_in(json, "class"),
                 text_in(json, "verdict"), text_in(json, "detail"),  text};
@@ -99,7 +100,10 @@ Mode read_mode(const fs::path& folder, const Json& entry) {
 
 fs::path folder_of(const fs::path& path) {
   std::error_code error;
-  if (fs::is_regular_file(path, error)) return path.parent_path();
+  if (fs::is_regular_file(path, error)) {
+    if (path.filename() == "manifest.json") return path.parent_path();
+    fail(ErrorKind::user, "[cohort] expected a folder with manifest.json, got the file {}", path.string());
+  }
   if (!fs::exists(path / "manifest.json", error) && fs::exists(path / "report" / "manifest.json", error))
     return path / "report";
   return path;
@@ -127,7 +131,8 @@ bool is_wrong(const std::string& verdict) { return !is_right(verdict) && verdict
 Cohort read_cohort(const fs::path& path) {
   Cohort cohort{folder_of(path), {}, {}};
   fs::path file = cohort.folder / "manifest.json";
-  cohort.manifest = Json::parse(read_text_file(file, "cohort", kManifestLimit), nullptr, false);
+  cohort.manifest =
+      parse_json(read_text_file(file, "cohort", kManifestLimit), "cohort", file.string(), "a manifest as JSON");
   if (!cohort.manifest.is_object() || text_in(cohort.manifest, "schema") != kSchema)
     refuse(file, 1, "expected a manifest of schema {}, got something else", kSchema);
   if (!cohort.manifest.contains("modes") || !cohort.manifest["modes"].is_array())
@@ -138,6 +143,7 @@ Cohort read_cohort(const fs::path& path) {
     cohort.modes.push_back(read_mode(cohort.folder, entry));
     records += cohort.modes.back().records.size();
   }
+  if (records == 0) refuse(file, 1, "expected modes with records, got none");
   if (cohort.manifest.value("records", Json()) != records)
     refuse(file, 1, "expected `records` to be {}, got {}", records, cohort.manifest.value("records", Json()).dump());
   return cohort;
@@ -149,7 +155,7 @@ Json read_program(const Cohort& cohort, const std::string& name) {
     refuse(cohort.folder / "manifest.json", 1, "expected an object `programs`, got {}", entry.type_name());
   Lines read = read_listed(cohort.folder, entry);
   for (std::size_t i = 0; i < read.lines.size(); ++i) {
-    Json json = Json::parse(read.lines[i], nullptr, false);
+    Json json = json_or_discarded(read.lines[i]);
     if (!json.is_object() || !json.contains("program"))
       refuse(read.file, static_cast<std::int64_t>(i) + 1, "expected an object with `name` and `program`");
     if (text_in(json, "name") == name) return json["program"];

@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "recompute/json_place.h"
+#include "recompute/json_parse.h"
 
 namespace reprise::conform {
 
 Json parse_json(const std::string& text, const std::string& file) {
-  try {
-    return Json::parse(text, strict_parse<Json>("conform", file, kMaxJsonDepth));
-  } catch (const nlohmann::json::exception& error) {
-    fail(ErrorKind::user, "[conform] {}: not JSON: {}", file, error.what());
-  }
+  return reprise::parse_json<Json>(text, "conform", file, "a program as JSON", kMaxJsonDepth);
 }
 
 void JsonCursor::refuse_text(const std::string& text) const {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/text.h"
 #include "tools/conform/machine.h"
 
 namespace reprise::conform {
@@ -121,9 +122,9 @@ Difference compare_state(const Program& program, const Outcome& outcome, double 
   if (auto d = first_difference(expect.streams, outcome.streams, streams)) return d;
   if (auto d = first_difference(expect.cells, outcome.cells, tensors)) return d;
   auto replays = [&](const std::string& name, std::int64_t got, std::int64_t most) {
-    return got <= most
-               ? Difference{}
-               : Difference{fmt::format("segment {} was replayed {} times, at most {} allowed", name, got, most)};
+    return got <= most ? Difference{}
+                       : Difference{fmt::format("segment {} was replayed {}, at most {} allowed", name,
+                                                counted(got, "time"), most)};
   };
   if (auto d = first_difference(expect.max_replays, outcome.replays, replays)) return d;
   return {};

@@ -174,7 +174,9 @@ Section cuda() {
 std::vector<std::string> notes() {
   std::vector<std::string> found;
   if (const char* reason = onednn::refusal()) {
-    found.push_back(fmt::format("convolutions run by Eigen, several times slower: {}", reason));
+    found.push_back(fmt::format(
+        "convolutions (those above that are not Winograd's) and matrix products run by Eigen, several times slower: {}",
+        reason));
   }
   if (huge_pages() == "never") {
     found.push_back(

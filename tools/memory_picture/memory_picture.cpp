@@ -22,7 +22,8 @@ std::string MemoryPicture::difference() const {
 std::string memory_text(const MemoryPicture& picture) {
   const StepTimeline& predicted = picture.predicted;
   std::string text = fmt::format(
-      "Memory over the step: {} changes of the live bytes, from {} to a peak of {}\n", predicted.events.size(),
+      "Memory over the step: {} of the live bytes, from {} to a peak of {}\n",
+      counted(static_cast<std::int64_t>(predicted.events.size()), "change"),
       short_bytes(predicted.events.empty() ? predicted.peak
                                            : predicted.events.front().live - predicted.events.front().delta),
       both(predicted.peak));

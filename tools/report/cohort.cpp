@@ -151,13 +151,6 @@ void add_cohort(Document& document, const Cohort& cohort, Findings& findings) {
   document.heading(2, "What was run");
   add_facts(document, cohort);
   document.heading(2, "Verdicts");
-  std::int64_t records = 0;
-  for (const CohortMode& mode : cohort.modes) records += mode.records;
-  if (records == 0) {
-    document.text("The cohort is empty: there is no record.");
-    findings.push_back("The cohort is empty: there is no record.");
-    return;
-  }
   add_findings(cohort, findings);
   add_counts(document, cohort);
   std::vector<std::string> classes = classes_of(cohort);

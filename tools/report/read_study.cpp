@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "data/archive.h"
 #include "data/text_file.h"
+#include "recompute/json_parse.h"
 #include "tools/report/study_data.h"
 #include "tools/study/tasks.h"
 
@@ -74,7 +75,7 @@ void add_changes(StepMemory& memory, const fs::path& path, const Json& timeline)
 }
 
 StepMemory read_memory(const fs::path& path) {
-  Json json = Json::parse(record_text(path), nullptr, false);
+  Json json = parse_json(record_text(path), "report", path.string(), "memory over a step as JSON");
   if (!json.is_object()) refuse(path, "expected memory over a step as a JSON object, got something else");
   StepMemory memory;
   std::string title = text_in(json, "title");
@@ -176,15 +177,17 @@ Study read_study(const fs::path& path) {
   if (!is_record_file(file)) refuse(path, "expected a folder or a name that ends in .jsonl or .jsonl.xz");
   Study study;
   study.source = file.generic_string();
-  study.records = study::parse_records(record_text(file), file.string());
+  std::string text = record_text(file);
+  study.records = study::parse_records(text, file.string());
+  if (study.records.empty())
+    refuse(file, std::string("expected at least one record, got ") +
+                     (text.empty() ? "an empty file" : "one line without an end, which was never finished"));
   fs::path settings = folder ? path / "study.yaml" : fs::path(without_ends(file).string() + ".yaml");
   if (fs::is_regular_file(settings, error)) study.settings = read_text_file(settings, "report", 1 << 20);
   study.memory = read_extra(folder ? path / "extra" : fs::path(without_ends(file).string() + ".extra"));
   study.resampling = seed_of(study);
   study.tasks = tasks_of(study, folder ? path : fs::path());
-  study.name = study.records.empty() ? without_ends(fs::absolute(file)).filename().string()
-                                     : study.records.front().json["study"].get<std::string>();
-  if (study.records.empty() && folder) study.name = fs::absolute(path).lexically_normal().filename().string();
+  study.name = study.records.front().json["study"].get<std::string>();
   return study;
 }
 

@@ -13,7 +13,7 @@ namespace reprise::report {
 
 /// `path`: the folder of a study or of a cohort's report, or a file of records of a study or of benches, plain or
 /// compressed.
-/// Errors (user): nothing of the kind; a bad record, with FILE:LINE.
+/// Errors (user): nothing of the kind, or without a record; a bad record, with FILE:LINE.
 Document make_report(const std::filesystem::path& path);
 
 /// Writes NAME.html, NAME.md and NAME.PICTURE.svg into the folder, which is made. Returns the paths of the first two.

@@ -98,7 +98,8 @@ std::string cell_of(const Runs& runs, const std::string& method, std::int64_t se
   const Json* run = run_at(runs, method, seed);
   if (!run) return "none";
   std::string reference = reference_of(runs, seed);
-  if (method == reference) return fmt::format("reference, {} epochs", (*run)["epochs"].size());
+  if (method == reference)
+    return "reference, " + counted(static_cast<std::int64_t>((*run)["epochs"].size()), "epoch", "epochs");
   if (reference.empty()) return "no reference";
   Agreement agreement = compare(*run, *run_at(runs, reference, seed));
   if (agreement.epochs == 0) return "no epochs";

@@ -241,11 +241,6 @@ void add_fingerprints(Document& document, const Json& about) {
 
 void add_what_ran(Document& document, const Study& study, Findings& findings) {
   document.heading(2, "What was run");
-  if (study.records.empty()) {
-    document.text("The study is empty: " + study.source + " holds no record yet.");
-    findings.push_back("The study is empty: there is no record yet.");
-    return;
-  }
   add_facts(document, study);
   add_counts(document, study);
   add_unfinished(document, study, findings);

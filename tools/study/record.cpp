@@ -10,6 +10,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "recompute/json_parse.h"
 
 namespace reprise::study {
 namespace {
@@ -105,7 +106,7 @@ class LineReader {
 
   Record read(const std::string& text, std::int64_t line) {
     line_ = line;
-    Json json = Json::parse(text, nullptr, false);
+    Json json = json_or_discarded(text);
     if (json.is_discarded() || !json.is_object())
       refuse("expected a record, an object of JSON on one line, got {}", shortened(text));
     if (!json.contains("schema") || json["schema"] != kSchema) {

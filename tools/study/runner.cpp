@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "core/interrupt.h"
+#include "core/text.h"
 #include "data/atomic_file.h"
 #include "models/run/progress.h"
 #include "recompute/fingerprint.h"
@@ -329,8 +330,9 @@ class Runner {
       if (record.ok()) failed.erase(id);
       infeasible += record.status == "infeasible";
     }
-    fmt::print("{} records, {} infeasible, {} tasks failed; {}\n", records_.records().size(), infeasible, failed.size(),
-               (options_.folder / "summary.json").string());
+    auto number = [](std::size_t count, const char* what) { return counted(static_cast<std::int64_t>(count), what); };
+    fmt::print("{}, {} infeasible, {} failed; {}\n", number(records_.records().size(), "record"), infeasible,
+               number(failed.size(), "task"), (options_.folder / "summary.json").string());
     for (const std::string& id : failed) fmt::print(stderr, "failed: {} (--retry-failed does it again)\n", id);
     if (!analysis.wrong.empty()) fmt::print(stderr, "error: {}\n", analysis.wrong);
     return analysis.wrong.empty() && failed.empty() ? 0 : 1;

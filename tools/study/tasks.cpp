@@ -4,6 +4,7 @@
 
 #include "core/philox.h"
 #include "data/shuffle.h"
+#include "recompute/json_parse.h"
 
 namespace reprise::study {
 namespace {
@@ -34,7 +35,7 @@ std::string tasks_to_json(const std::vector<Task>& tasks) {
 }
 
 std::vector<Task> tasks_from_json(const std::string& text, const std::string& origin) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_json(text, "study", origin, "tasks as JSON");
   if (!json.is_object() || !json.contains("format") || json["format"] != kFormat) {
     fail(ErrorKind::user, "[study] {}: expected tasks of format {}, got something else", origin, kFormat);
   }

@@ -13,6 +13,7 @@
 #include "models/run/run_folder.h"
 #include "models/run/summary_table.h"
 #include "models/train/run_reports.h"
+#include "recompute/json_parse.h"
 #include "tools/cli/verb.h"
 
 namespace reprise {
@@ -49,7 +50,7 @@ using Rows = std::vector<std::vector<std::string>>;
 Json read_json(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return nullptr;
-  Json value = Json::parse(read_text_file(path, "compare", kLongestText), nullptr, false);
+  Json value = parse_json(read_text_file(path, "compare", kLongestText), "compare", path.string(), "a JSON object");
   if (!value.is_object())
     fail(ErrorKind::user, "[compare] expected a JSON object in {}, got something else", path.string());
   return value;
@@ -193,7 +194,7 @@ Rows metric_rows(const std::vector<Run>& runs, const std::string& key, int most)
 std::vector<std::string> equal_runs(const std::vector<Run>& runs) {
   std::map<std::string, std::vector<std::string>> by_hash;
   for (const Run& run : runs) {
-    Json hash = run.summary.is_object() ? run.summary.value(Json::json_pointer("/hash/parameters"), Json()) : Json();
+    const Json& hash = json_at(run.summary, "hash/parameters");
     if (hash.is_string()) by_hash[hash.get<std::string>()].push_back(run.name);
   }
   std::vector<std::string> texts;

@@ -80,7 +80,8 @@ int run(const ConformOptions& options) {
   std::string mistakes;
   std::vector<conform::Program> programs = load_programs(options.paths, mistakes);
   if (programs.empty()) throw Error(ErrorKind::user, mistakes);  // each line names its stage
-  check_output(options.jsonl, "conform");
+  check_output(options.jsonl, "conform",
+               std::vector<std::filesystem::path>(options.paths.begin(), options.paths.end()));
   const bool lines_alone = is_standard_output(options.jsonl);
   // Written as they come, so that those before a crash are there.
   std::ofstream file;

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "core/text.h"
 #include "data/atomic_file.h"
 #include "data/text_file.h"
 #include "models/train/trace_step.h"
@@ -51,7 +52,7 @@ int diff(const ContractOptions& options) {
 int run(const ContractOptions& options) {
   if (!options.diff.empty()) return diff(options);
   if (options.all) fail(ErrorKind::user, "[contract] --all expected --diff beside it");
-  check_output(options.output, "contract");
+  check_output(options.output, "contract", {options.arguments.file()});
   Config config = options.arguments.load();
   TracedStep traced = trace_step(config);
   if (traced.method == to_string(Method::unchecked)) fmt::print(stderr, "{}\n", kUncheckedWarning);
@@ -66,8 +67,9 @@ int run(const ContractOptions& options) {
     return 0;
   }
   write_output(options.output, text);
-  fmt::print("{}: {} contracts, trace {}, contracts {}, build {}\n", options.output, document.contracts.size(),
-             document.trace_fingerprint, document.contracts_fingerprint, document.build_fingerprint);
+  fmt::print("{}: {}, trace {}, contracts {}, build {}\n", options.output,
+             counted(static_cast<std::int64_t>(document.contracts.size()), "contract"), document.trace_fingerprint,
+             document.contracts_fingerprint, document.build_fingerprint);
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "recompute/explain.h"
 #include "recompute/methods.h"
 #include "recompute/planning/plan_text.h"
+#include "tools/chart/chart.h"
 #include "tools/cli/verb.h"
 #include "tools/memory_picture/memory_picture.h"
 
@@ -84,7 +85,8 @@ Explained explain(const Config& config, const ExplainArguments& options) {
 }
 
 int run(const ExplainArguments& options) {
-  check_output(options.picture, "explain");
+  check_output(options.picture, "explain", {options.arguments.file(), options.plan});
+  chart::check_picture_name(options.picture, "explain");
   bool picture_alone = is_standard_output(options.picture);
   if (picture_alone && options.json)
     fail(ErrorKind::user, "[explain] -o - expected no --json beside it: both go there");

@@ -43,8 +43,7 @@ fs::path checkpoint_of(const fs::path& source) {
   if (!state) {
     fail(ErrorKind::user, "[export] expected a run with a checkpoint, {} has none yet", source.string());
   }
-  fs::path named = source / fs::path((*state)["file"].get<std::string>()).filename();
-  return fs::exists(named, error) ? named : source / "checkpoint.safetensors";
+  return tensors_of(source, *state);
 }
 
 std::vector<NpzEntry> entries_of(const SafetensorsFile& file, bool model_only, std::vector<std::byte>& buffer) {

@@ -96,11 +96,11 @@ void check_options(const PlanOptions& options) {
   }
   std::error_code error;
   if (!options.frontier) {
-    check_output(options.output, "plan");
+    check_output(options.output, "plan", {options.arguments.file()});
   } else if (std::filesystem::exists(options.output, error) && !std::filesystem::is_directory(options.output, error)) {
     fail(ErrorKind::user, "[plan] --frontier expected a folder, {} is a file", options.output);
   }
-  check_output(options.profile_output, "plan");
+  check_output(options.profile_output, "plan", {options.arguments.file()});
 }
 
 void check_keys(const Config& config) {

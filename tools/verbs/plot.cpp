@@ -170,8 +170,7 @@ void add_budgets(chart::Panel& panel, const std::vector<PlottedRun>& runs) {
 }
 
 std::string describe(const PlottedRun& run) {
-  double step = value_of(run.lines.back(), "step");
-  std::string text = fmt::format("{:.0f} steps", step);
+  std::string text = counted(run.lines.back()["step"].get<std::int64_t>(), "step");
   if (!run.config) return text;
   return fmt::format("{}, recompute.method {}, {}", run.config->get_string("model.type"),
                      run.config->get_string("recompute.method"), text);
@@ -212,7 +211,12 @@ int plot(const PlotOptions& options) {
   if (options.runs.size() > 1 && options.output.empty()) {
     fail(ErrorKind::user, "[plot] expected -o FILE.svg with several runs, so that the picture has a place");
   }
-  check_output(options.output, "plot");
+  std::vector<fs::path> inputs;
+  for (const std::string& run : options.runs) {
+    for (const char* name : {"metrics.jsonl", "config.yaml"}) inputs.push_back(fs::path(run) / name);
+  }
+  check_output(options.output, "plot", inputs);
+  chart::check_picture_name(options.output, "plot");
   std::vector<PlottedRun> runs;
   std::vector<std::string> names = names_of_runs(options.runs);
   for (std::size_t i = 0; i < names.size(); ++i) runs.push_back(read_plotted_run(options.runs[i], names[i]));
