@@ -217,7 +217,7 @@ TEST(Loader, AfterASeekExactlyTheSameBatchesCome) {
     loader.seek({1, 6});  // the end of epoch 1
     EXPECT_EQ(loader.position(), (LoaderPosition{2, 0}));
     EXPECT_EQ(look(loader.next()), all[12]);
-    expect_error(ErrorKind::user, {"6 batches", "batch 7"}, [&] { loader.seek({0, 7}); });
+    expect_error(ErrorKind::user, {"a batch of 0 to 6 in it", "batch 7"}, [&] { loader.seek({0, 7}); });
     expect_error(ErrorKind::user, {"epoch -1"}, [&] { loader.seek({-1, 0}); });
   }
 }
