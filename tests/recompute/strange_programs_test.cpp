@@ -288,6 +288,27 @@ TEST_P(StrangeProgram, AParameterThatHasGrownSinceItWasReadIsNotGivenAGradientOf
   EXPECT_EQ(x->grad.to_doubles(), (std::vector<double>{2, 2}));
 }
 
+TEST_P(StrangeProgram, APartOfAGradientThatWasAbandonedIsReadByNobodyUntilItIsCleared) {
+  Lab lab(GetParam());
+  Tape& t = *lab.tape;
+  LeafRef x = lab.leaf({2}, {0.3, 0.4}, "x"), w = lab.leaf({2}, {2, 3}, "w");
+  GradientHook fails = [](const TensorView&) { throw Broken(); };
+  Value h = hook(t, mul(t, x, 2.0), fails);
+  Value y = add(t, h, mul(t, x, w));
+  EXPECT_THROW(t.backward(y), Broken);
+  EXPECT_EQ(w->grad.to_doubles(), (std::vector<double>{0.3, 0.4}));  // complete: its last formula has run
+  EXPECT_EQ(x->grad.to_doubles().size(), 2u);                        // the backward may still go on
+  t.abandon_backward();
+  expect_error(ErrorKind::user, {"[host_read]", "abandoned", "clear_grad()"}, [&] { x->grad.to_doubles(); });
+  expect_error(ErrorKind::user, {"[mul]", "abandoned", "clear_grad()"}, [&] { mul(t, x->grad, 2.0); });
+  EXPECT_EQ(w->grad.to_doubles(), (std::vector<double>{0.3, 0.4}));
+  x->clear_grad();
+  EXPECT_EQ(x->grad.to_doubles().size(), 2u);
+  Value z = segment(t, "S", [&] { return mul(t, x, 3.0); });
+  t.backward(z);
+  EXPECT_EQ(Lab::gradient(x), (std::vector<double>{3, 3}));
+}
+
 TEST_P(StrangeProgram, NothingIsAddedToAPartOfAGradientThatWasAbandoned) {
   Lab lab(GetParam());
   Tape& t = *lab.tape;
