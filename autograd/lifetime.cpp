@@ -1,6 +1,7 @@
 #include "autograd/lifetime.h"
 
 #include "core/error.h"
+#include "memory/foreign_write.h"
 
 namespace reprise {
 
@@ -73,10 +74,10 @@ void require_unwritten(const TapeData& data, const Preserver& preserver, std::ui
   const Writer& writer = overwritten ? preserver.writer(record.read) : storage.last_writer();
   const NodeRecord &maker = data.nodes[record.node], &node = data.nodes[reader];
   fail(ErrorKind::replay,
-       "[{}] node {}{}{} expected a value made by {} (node {}) at version {}, got version {}, written by {} past its "
-       "tape. Copy the value first, or write it by an op that takes it as an update.",
-       node.op->name, reader, *node.label ? " in " : "", node.label, maker.op->name, record.node, seen, version,
-       writer.name);
+       "[{}] node {} of segment '{}' expected a value made by {} (node {}), bytes {}, as at version {}, got version {} "
+       "({}): it was written past its tape. Copy the value first, or write it by an op that takes it as an update.",
+       node.op->name, reader, node.segment == kNone ? "(outside)" : data.segments[node.segment].name, maker.op->name,
+       record.node, record.tensor.region().describe(), seen, version, said({version, writer}));
 }
 
 void owe_aliases(TapeData& data, Preserver& preserver, ValueId value) {
