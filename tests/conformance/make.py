@@ -321,6 +321,17 @@ program(
            "s": [0.0]})
 
 program(
+    "normalised_nothing", "no rows are normalised, multiplied and summed: their gradient is empty, the sum is zero",
+    inputs={"x": leaf([0.3, -0.7]), "e": leaf([], [0, 3])}, buffers={"W": tensor([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [3, 2])},
+    segments={"S": {"args": ["e"], "out": ["y"], "body": [
+        op("softmax", "e", out="a"), op("layernorm", "a", out="b"), op("batchnorm", "b", out="c"),
+        op("matmul", "c", "W", out="d"), op("sum", "d", axis=0, out="s"), op("sin", "x", out="q"),
+        op("add", "q", "s", out="y")]}},
+    main=[call("S", ["e"], ["y"]), write("W", 0.0), backward("y")],
+    grads={**grad(lambda x: sum(sin(t) for t in x), x=[0.3, -0.7]), "e": []},
+    buffers_after={"W": tensor([0.0] * 6, [3, 2])})
+
+program(
     "append_by_argument", "a number cell is appended by the name of an argument that stands for it, in a body too",
     inputs={"x": leaf([0.4])}, cells={"n": 1, "log": []},
     segments={"S": {"args": ["h", "c", "l"], "out": ["y"], "body": [
