@@ -328,7 +328,14 @@ void Tape::abandon_backward() {
     fail(ErrorKind::user,
          "[backward] expected to be left alone by its hooks, got one that abandons it or clears its tape");
   if (!state.active) return;
-  for (const BackwardState::LeafUse& use : state.leaves) use.leaf->grad_abandoned |= use.leaf->grad_partial;
+  for (const BackwardState::LeafUse& use : state.leaves) {
+    if (!use.leaf->grad_partial) continue;
+    use.leaf->grad_abandoned = true;
+    if (use.leaf->grad.defined()) {
+      use.leaf->grad.storage().refuse_reading(
+          "it is a part of a gradient, and the backward that made it was abandoned. Call clear_grad() first.");
+    }
+  }
   for (ValueRecord& value : data_.values) {
     value.cotangent = Tensor();
     unbind_replay(data_, memory_.preserver(), static_cast<ValueId>(&value - data_.values.data()));

@@ -29,6 +29,7 @@ class Leaf : public RefCounted {
   void clear_grad() {
     grad_empty = true;
     grad_partial = grad_abandoned = false;
+    if (grad.defined()) grad.storage().allow_reading();
   }
 
   std::string name;
@@ -37,7 +38,7 @@ class Leaf : public RefCounted {
   bool requires_grad = true;
   bool grad_empty = true;
   bool grad_partial = false;    // a failed backward has put in some, not all, of its contributions
-  bool grad_abandoned = false;  // and will not put in the others
+  bool grad_abandoned = false;  // and will not put in the others; nobody may read it until it is cleared
   /// Each runs once per backward that reaches the leaf, after its gradient is complete. May read the gradient, write
   /// state and parameters; may throw, then runs again in full when the backward is called again.
   std::vector<std::function<void(Leaf&)>> hooks;

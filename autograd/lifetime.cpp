@@ -1,6 +1,7 @@
 #include "autograd/lifetime.h"
 
 #include "core/error.h"
+#include "memory/foreign_write.h"
 
 namespace reprise {
 
@@ -90,11 +91,11 @@ void require_unwritten(const TapeData& data, const Preserver& preserver, std::ui
   const Writer& writer = overwritten ? preserver.writer(record.read) : storage.last_writer();
   const NodeRecord &maker = data.nodes[record.node], &node = data.nodes[reader];
   fail(ErrorKind::replay,
-       "[{}] node {}{} expected {} ({}{}bytes {} of {} made by {}, node {}) at version {}, got version {}, written "
-       "by {} past its tape. Copy the value first, or write it by an op that takes it as an update.",
+       "[{}] node {}{} expected {} ({}{}bytes {} of {} made by {}, node {}) at version {}, got version {} ({}): it was "
+       "written past its tape. Copy the value first, or write it by an op that takes it as an update.",
        node.op->name, reader, place_of(data, node), read_name(node, operand, value), storage.name(),
        storage.name().empty() ? "" : ", ", record.tensor.region().describe(), to_string(record.tensor.shape()),
-       maker.op->name, record.node, seen, version, writer.name);
+       maker.op->name, record.node, seen, version, said({version, writer}));
 }
 
 void owe_aliases(TapeData& data, Preserver& preserver, ValueId value) {

@@ -122,6 +122,7 @@ void NodeBuilder::find_regions() {
     if (operand.kind == OperandKind::absent || (operand.kind == OperandKind::value && i < node_.inputs)) continue;
     const Tensor& tensor = context.operand(i);
     if (tensor.storage().is_constant()) continue;
+    tensor.storage().require_readable(op_.name);
     scratch_.regions[i] = op_.region ? op_.region(context, i) : tensor.region();
   }
   if (known && data_.data_dependent) preserver_.set_bounding(true);  // until the tape is cleared

@@ -58,6 +58,7 @@ OpInfo resolve(const Op& op) {
 struct Registry {
   std::vector<const Op*> list;
   std::map<std::string, const Op*> by_name;
+  const Op* copying = nullptr;
 };
 
 Registry& registry() {
@@ -106,6 +107,11 @@ const OpInfo& info_of(const Op& op) {
 }
 
 void register_op(const Op& op) {
+  const Op* copying = registry().copying;
+  if (op.copies && copying && copying != &op) {
+    fail(ErrorKind::user, "[{}] expected one op that copies, got a second beside '{}'. Leave .copies out.", op.name,
+         copying->name);
+  }
   auto [at, inserted] = registry().by_name.emplace(op.name, &op);
   if (!inserted) {
     if (at->second == &op) return;
@@ -113,6 +119,7 @@ void register_op(const Op& op) {
   }
   info_of(op);
   registry().list.push_back(&op);
+  if (op.copies) registry().copying = &op;
 }
 
 const std::vector<const Op*>& registered_ops() { return registry().list; }
@@ -121,5 +128,7 @@ const Op* find_op(const std::string& name) {
   auto at = registry().by_name.find(name);
   return at == registry().by_name.end() ? nullptr : at->second;
 }
+
+const Op* copying_op() { return registry().copying; }
 
 }  // namespace reprise

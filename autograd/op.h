@@ -74,6 +74,7 @@ struct Op {
   bool variadic = false;          // the last input repeats, at least once
   bool strided = false;           // kernels take any strides; else operands are made contiguous by a recorded copy
   bool view = false;              // the output is a view of input 0: no kernel runs
+  bool copies = false;            // what the tape makes operands contiguous with; one registered op may say so
   bool draws = false;             // takes numbers from a stream; the count comes from infer
   bool nondeterministic = false;  // may not repeat itself: its outputs are retained
   bool effect = false;            // reaches the outside world (callback, collective): happens once, outputs retained
@@ -234,11 +235,14 @@ struct OpInfo {
 /// itself.
 const OpInfo& info_of(const Op& op);
 
-/// Adds an op to the registry (built-in families, and users' own ops). Errors (user): a second op of one name.
+/// Adds an op to the registry (built-in families, and users' own ops). Errors (user): a second op of one name, a second
+/// one that copies.
 void register_op(const Op& op);
 /// All registered ops in order of registration.
 const std::vector<const Op*>& registered_ops();
 /// Null when there is none.
 const Op* find_op(const std::string& name);
+/// The op that says that it copies; null when there is none.
+const Op* copying_op();
 
 }  // namespace reprise

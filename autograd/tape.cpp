@@ -51,8 +51,8 @@ bool needs_copy(const Op& op, const Arg& arg) {
 }
 
 const Op& copy_op() {
-  static const Op* op = find_op("copy");
-  if (!op) fail(ErrorKind::internal, "[tape] the op 'copy' is not registered: call register_builtin_ops() first");
+  const Op* op = copying_op();
+  if (!op) fail(ErrorKind::internal, "[tape] no op that copies is registered: call register_builtin_ops() first");
   return *op;
 }
 

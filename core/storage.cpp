@@ -81,7 +81,13 @@ void Storage::announce(const Region& region, const Writer& writer) {
   last_writer_ = writer;
 }
 
+void Storage::fail_unreadable(const char* reader) const {
+  fail(ErrorKind::user, "[{}] expected bytes that may be read, got those of {}: {}", reader,
+       name_.empty() ? to_string(category_) : name_, unreadable_);
+}
+
 const std::byte* Storage::host_read() {
+  require_readable("host_read");
   if (obligations > 0) observer_->before_host_access(*this);
   return allocation_.data;
 }

@@ -39,11 +39,20 @@ class Storage : public RefCounted {
   bool is_constant() const { return constant_; }
   void mark_constant() { constant_ = true; }
 
+  /// From here to allow_reading(), whoever would read these bytes through a door or by an op is told `why` not.
+  void refuse_reading(const char* why) { unreadable_ = why; }
+  void allow_reading() { unreadable_ = nullptr; }
+  /// Errors (user): `reader` may not. Before anything has changed.
+  void require_readable(const char* reader) const {
+    if (unreadable_) fail_unreadable(reader);
+  }
+
   /// The door for ops: announces the write of `region` to the observer, then ticks the clock. Nothing has changed if
   /// it throws. The caller then writes those bytes through raw().
   void announce(const Region& region, const Writer& writer);
 
-  /// The doors for host code. read() puts the newest bytes back first; write() announces too.
+  /// The doors for host code. read() puts the newest bytes back first; write() announces too. Errors (user): reading
+  /// is refused.
   const std::byte* host_read();
   std::byte* host_write(const Region& region, const char* who = "host");
 
@@ -78,6 +87,7 @@ class Storage : public RefCounted {
   Storage() = default;
   ~Storage() = default;
   static void destroy(Storage* storage) noexcept;
+  [[noreturn]] void fail_unreadable(const char* reader) const;
 
   Allocation allocation_;
   std::int64_t bytes_ = 0;
@@ -85,6 +95,7 @@ class Storage : public RefCounted {
   Writer last_writer_;
   Allocator* allocator_ = nullptr;
   WriteObserver* observer_ = nullptr;
+  const char* unreadable_ = nullptr;  // why; null as long as they may be read
   std::uint64_t serial_ = 0;
   Category category_ = Category::activations;
   bool constant_ = false;

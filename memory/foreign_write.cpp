@@ -4,16 +4,12 @@
 
 namespace reprise {
 
-namespace {
-
 std::string said(const StorageVersion& version) {
   if (version.clock == 0) return "never announced a write";
   const Writer& writer = version.writer;
   if (writer.step == 0) return fmt::format("last written by {}, outside the tape", writer.name);
   return fmt::format("last written by {} at node {} of step {}", writer.name, writer.sequence, writer.step);
 }
-
-}  // namespace
 
 void fail_other_bytes(const ReadLabel& label, const std::string& storage, const Region& region,
                       const StorageVersion& seen, const StorageVersion* now) {

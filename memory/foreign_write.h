@@ -18,6 +18,9 @@ struct StorageVersion {
 
 inline StorageVersion version_of(const Storage& storage) { return {storage.clock(), storage.last_writer()}; }
 
+/// Who wrote last: op, node and step; for the text of an error.
+std::string said(const StorageVersion& version);
+
 /// Errors: replay. `storage` is the name of the bytes (empty: a value), `seen` what the reader saw, `now` what the
 /// bytes are by now; null where they were made anew.
 [[noreturn]] void fail_other_bytes(const ReadLabel& label, const std::string& storage, const Region& region,

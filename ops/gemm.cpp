@@ -2,6 +2,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 
 #include "core/parallel.h"
@@ -41,16 +42,17 @@ GemmCall<T> tile(const GemmCall<T>& call, std::int64_t i, std::int64_t m, std::i
   return part;
 }
 
+// 0, or what the library says of a product that failed.
 template <class T>
-void run_tile(const GemmCall<T>& call, GemmImplementation implementation) {
+int run_tile(const GemmCall<T>& call, GemmImplementation implementation) {
   if constexpr (std::is_same_v<T, float>) {
     if (implementation == GemmImplementation::onednn) {
-      onednn::sgemm(call.transpose_a, call.transpose_b, call.m, call.n, call.k, call.alpha, call.a, call.lda, call.b,
-                    call.ldb, call.beta, call.c, call.ldc);
-      return;
+      return onednn::sgemm(call.transpose_a, call.transpose_b, call.m, call.n, call.k, call.alpha, call.a, call.lda,
+                           call.b, call.ldb, call.beta, call.c, call.ldc);
     }
   }
   gemm_serial(call);
+  return 0;
 }
 
 // Note: tiles. Wide enough that packing the operands anew for each tile costs little, and at least two of them wherever
@@ -101,13 +103,16 @@ void gemm(const GemmCall<T>& call) {
     if (call.k > 0 && call.m * call.n > 1) implementation = choose_gemm(DType::f32);
   }
   Tiling tiling(call.m, call.n);
+  std::atomic<int> failure{0};  // thrown after the join: a body that throws ends the process
   parallel_blocks(tiling.row_tiles * tiling.column_tiles, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {
       std::int64_t i = t / tiling.column_tiles * tiling.rows, j = t % tiling.column_tiles * tiling.columns;
-      run_tile(tile(call, i, std::min(tiling.rows, call.m - i), j, std::min(tiling.columns, call.n - j)),
-               implementation);
+      int status = run_tile(tile(call, i, std::min(tiling.rows, call.m - i), j, std::min(tiling.columns, call.n - j)),
+                            implementation);
+      if (status != 0) failure.store(status, std::memory_order_relaxed);
     }
   });
+  if (int status = failure.load()) onednn::require_done(status);
 }
 
 template void gemm<float>(const GemmCall<float>&);

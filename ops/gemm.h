@@ -24,6 +24,7 @@ struct GemmCall {
   std::int64_t ldc = 0;
 };
 
+/// Errors (device): the library refuses a tile of the product; others may have been written by then.
 template <class T>
 void gemm(const GemmCall<T>& call);
 

@@ -43,8 +43,11 @@ void conv_backward_data(const ConvGeometry& geometry, const float* dy, const flo
 void conv_backward_weights(const ConvGeometry& geometry, const float* x, const float* dy, float* dw, bool accumulate,
                            std::byte* workspace);
 
-/// Row-major C = alpha op(A) op(B) + beta C on the calling thread's share; leading dimensions in elements.
-void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
-           const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+/// Row-major C = alpha op(A) op(B) + beta C on the calling thread's share; leading dimensions in elements. Runs inside
+/// parallel loops, whose bodies must not throw: the library's status comes back, for require_done() after the loop.
+int sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+          const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+/// Errors (device): `status`, of sgemm, says that it failed.
+void require_done(int status);
 
 }  // namespace reprise::onednn

@@ -221,6 +221,7 @@ const Op kCopy{.name = "copy",
                .saves = {{"x", {}}},
                .passes = {{"out", "x"}},
                .strided = true,
+               .copies = true,
                .infer = infer_copy,
                .forward = forward_copy,
                .backward = backward_pass};

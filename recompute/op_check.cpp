@@ -8,6 +8,7 @@
 #include "autograd/gradient_check.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "ops/implementation.h"
 #include "recompute/op_check_run.h"
 
 namespace reprise {
@@ -59,6 +60,7 @@ class Columns {
     column(kCheckEffects, "effects", [&] { effects(); });
     column(kCheckDeterminism, "determinism", [&] { determinism(); });
     column(kCheckReplay, "replay", [&] { replay(); });
+    column(kCheckParity, "parity", [&] { parity(); });
     column(kCheckSpeed, "speed", [&] { speed(); });
     return std::move(report_);
   }
@@ -241,6 +243,31 @@ class Columns {
                      fmt::format("in a segment under {}, operands handed over as values", to_string(method)));
       }
     }
+  }
+
+  /// What a processor or a library chooses must not matter but for roundings; those of a gradient come from several
+  /// sums. Where nothing has a choice the two runs are one and the same.
+  void parity() {
+    const Op* op = find_op(row_.op);
+    if (op && op->nondeterministic) return;
+    Outcome chosen = run(row_, DType::f32), portable;
+    {
+      PortableOnly only;
+      portable = run(row_, DType::f32);
+    }
+    const char* what = "the portable implementation";
+    compare_numbers(chosen.numbers, portable.numbers, 4 * row_.f32_relative, 4 * row_.f32_absolute, what);
+    for (std::size_t i = 0; i < std::min(chosen.gradients.size(), portable.gradients.size()); ++i) {
+      compare_numbers({floats(chosen.gradients[i].second)}, {floats(portable.gradients[i].second)},
+                      std::max(1e-3, 4 * row_.f32_relative), std::max(1e-4, 4 * row_.f32_absolute),
+                      (what + (", gradient of " + chosen.gradients[i].first)).c_str());
+    }
+  }
+
+  static std::vector<double> floats(const Bytes& bytes) {
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(float));
+    return {numbers.begin(), numbers.end()};
   }
 
   void speed() {

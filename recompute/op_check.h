@@ -101,7 +101,8 @@ enum CheckColumn : unsigned {
   kCheckDeterminism = 8,  // again, with another number of threads, and on memory taken over: the same bytes
   kCheckReplay = 16,      // in a segment, whole and region, all that it reads overwritten before the backward
   kCheckSpeed = 32,
-  kCheckAllButSpeed = 31,
+  kCheckParity = 64,  // f32 by the chosen implementations against the portable ones: results, states, gradients
+  kCheckAllButSpeed = 31 | kCheckParity,
 };
 
 struct CheckRow {

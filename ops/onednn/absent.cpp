@@ -24,10 +24,11 @@ void prepare_conv(const ConvGeometry&, ConvPass, bool) { absent(); }
 void conv_forward(const ConvGeometry&, const float*, const float*, const float*, float*, std::byte*) { absent(); }
 void conv_backward_data(const ConvGeometry&, const float*, const float*, float*, bool, std::byte*) { absent(); }
 void conv_backward_weights(const ConvGeometry&, const float*, const float*, float*, bool, std::byte*) { absent(); }
-void sgemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t, const float*,
-           std::int64_t, float, float*, std::int64_t) {
+int sgemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t, const float*,
+          std::int64_t, float, float*, std::int64_t) {
   absent();
 }
+void require_done(int) {}
 
 }  // namespace reprise::onednn
 

@@ -92,6 +92,16 @@ TEST(Tape, AnInputThatSharesMemoryWithAnUpdateIsReadFirst) {
   EXPECT_EQ(b.to_doubles(), (std::vector<double>{1, 1, 2, 3}));
 }
 
+TEST(Tape, OperandsAreMadeContiguousByTheOneOpThatSaysThatItCopies) {
+  Lab lab;
+  Value y = reshape(*lab.tape, lab.state({2}, {1, 2}), {2, 1});
+  EXPECT_EQ(lab.tape->data().nodes[0].op, copying_op());
+  static Op second = *copying_op();
+  second.name = "second_copy";
+  EXPECT_THROW(register_op(second), Error);
+  EXPECT_EQ(find_op("second_copy"), nullptr);
+}
+
 TEST(Tape, ASecondBackwardWithoutKeepNamesTheNode) {
   Lab lab;
   LeafRef x = lab.leaf({1}, {0.5});

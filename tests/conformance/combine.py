@@ -335,6 +335,53 @@ program(
     segments={"S": segment(["h"], ["y"], op("mul", "h", "W", out="t"), hook("t", "t", append("log", "in")),
                            op("mul", "t", "B", out="t"), op("sin", "t", out="y"), write("B", 0.2, "add"))})
 
+program(
+    "transposed_views_write_each_other",
+    "a matrix and its transpose under another name: rows of one are written, each is multiplied by the other",
+    [call("S", ["x"], ["y"]), write("M", "Mt", "add"), write("Mt", "M"), backward("y")],
+    inputs={"x": leaf([0.3, -0.7, 1.1, 0.4, 0.9, -0.2], [2, 3])},
+    buffers={"M": tensor([0.2, -0.4, 0.5, 0.9, -0.1, 0.3, 0.7, 0.6, -0.8], [3, 3])},
+    views={"Mt": {"of": "M", "region": block(0, [3, 3], [1, 3])}},
+    segments={"S": segment(["x"], ["y"], op("matmul", "x", "Mt", out="a"), op("sin", "a", out="a"),
+                           write("Mt", 2.0, region=rows([1])), op("matmul", "a", "M", out="b"), write("M", "Mt", "mul"),
+                           op("matmul", "b", "Mt", out="y"))})
+
+program(
+    "value_rows_from_itself",
+    "rows of a value are written with rows gathered from it, and a value with itself, between ops that save it",
+    [call("S", ["x"], ["y"]), write("y", "y", "mul"), op("sin", "y", out="z"), write("y", 0.0), backward("z")],
+    inputs={"x": leaf([0.3, -0.7, 1.1, 0.4, 0.9, -0.2], [3, 2])}, buffers={"i": ints(1, 1)},
+    segments={"S": segment(["x"], ["y"], op("sin", "x", out="a"), op("gather", "a", "i", out="g"),
+                           write("a", "g", "mul", region=rows([0, 2])), op("exp", "a", out="e"),
+                           write("e", "a", "add", region=rows([0, 1, 2])), write("e", 0.0, region=rows([1])),
+                           write("a", "a", "add"), op("mul", "e", "a", out="y"))})
+
+program(
+    "bodies_write_what_was_saved",
+    "a body overwrites values that formulas below it have saved; later backwards pass through its writes",
+    [op("sin", "x", out="a"), call("S", ["a"], ["b", "c"]), op("mul", "b", "c", out="d"),
+     hook("d", "e", write("a", 5.0), write("b", 3.0, "mul"), write("c", 7.0, region=rows([0])), write("d", 0.0)),
+     op("mul", "e", "d", out="f"), backward("f", keep=True), op("mul", "a", "b", out="g"), backward("g", keep=True),
+     backward("f")],
+    inputs=x(),
+    segments={"S": segment(["a"], ["b", "c"], op("exp", "a", out="b"), op("tanh", "b", out="c"),
+                           op("mul", "c", "a", out="c"))})
+
+program(
+    "integers_choose_the_rows",
+    "a pointer and offsets choose rows that are read and written, whole numbers above 2^53 are counted exactly",
+    [call("S", ["x"], ["y"]), call("S", ["y"], ["z"]), write("p", 0), backward("z")],
+    inputs={"x": leaf([0.3, -0.7, 1.1, 0.4], [2, 2])},
+    buffers={"p": ints(3), "off": ints(0, 1), "cnt": ints(0, 0, 0, 0), "big": ints(9007199254740993, 1),
+             "M": tensor([0.2, -0.4, 0.5, 0.9, -0.1, 0.3, 0.7, 0.6], [4, 2])},
+    segments={"S": segment(
+        ["x"], ["y"], op("add", "p", "off", out="q"), op("mod", "q", 4, out="q"), read("M", "m", region=rows("q")),
+        op("mul", "x", "m", out="t"), op("sin", "t", out="y"), write("M", "y", region=rows("q")),
+        write("cnt", 1, "add", region=rows("q")), op("add", "p", 3, out="p2"), op("mod", "p2", 5, out="p2"),
+        write("p", "p2"), op("gather", "cnt", "q", out="c"), op("add", "c", 1, out="c"),
+        op("reshape", "c", shape=[2, 1], out="c"), op("mul", "y", "c", out="y"), write("big", 2, "add"),
+        write("big", 3, "mul", region=rows([1])))})
+
 
 def main():
     for made in PROGRAMS:

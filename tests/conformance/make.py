@@ -321,6 +321,28 @@ program(
            "s": [0.0]})
 
 program(
+    "normalised_nothing", "no rows are normalised, multiplied and summed: their gradient is empty, the sum is zero",
+    inputs={"x": leaf([0.3, -0.7]), "e": leaf([], [0, 3])}, buffers={"W": tensor([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [3, 2])},
+    segments={"S": {"args": ["e"], "out": ["y"], "body": [
+        op("softmax", "e", out="a"), op("layernorm", "a", out="b"), op("batchnorm", "b", out="c"),
+        op("matmul", "c", "W", out="d"), op("sum", "d", axis=0, out="s"), op("sin", "x", out="q"),
+        op("add", "q", "s", out="y")]}},
+    main=[call("S", ["e"], ["y"]), write("W", 0.0), backward("y")],
+    grads={**grad(lambda x: sum(sin(t) for t in x), x=[0.3, -0.7]), "e": []},
+    buffers_after={"W": tensor([0.0] * 6, [3, 2])})
+
+program(
+    "append_by_argument", "a number cell is appended by the name of an argument that stands for it, in a body too",
+    inputs={"x": leaf([0.4])}, cells={"n": 1, "log": []},
+    segments={"S": {"args": ["h", "c", "l"], "out": ["y"], "body": [
+        {"do": "bump", "cell": "c", "by": 1}, {"do": "append", "cell": "l", "value": "c"}, op("mul", "h", "c", out="t"),
+        {"do": "hook", "in": ["t"], "out": "t", "body": [
+            {"do": "bump", "cell": "c", "by": 10}, {"do": "append", "cell": "l", "value": "c"}]},
+        {"do": "append", "cell": "l", "value": "h"}, op("sin", "t", out="y")]}},
+    main=[call("S", ["x", "n", "log"], ["y"]), {"do": "append", "cell": "log", "value": "n"}, backward("y")],
+    grads=grad(lambda x: sin(x[0] * 2), x=[0.4]), cells_after={"n": 12, "log": [2, "h", 2, 12]})
+
+program(
     "optimiser_loop", "two steps of descent by hand: the param is stepped by its own gradient, then used again",
     inputs={"x": leaf([0.5], kind="frozen"), "W": leaf([0.8], kind="param")},
     segments={"S": {"args": [], "out": ["y"], "body": [op("mul", "W", "x", out="t"), op("sin", "t", out="t"), op("mul", "t", "W", out="y")]}},

@@ -5,6 +5,7 @@
 #include "ops/gemm.h"
 #include "ops/implementation.h"
 #include "tests/ops/network_check.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
@@ -98,6 +99,16 @@ TEST(Matmul, EmptyInnerExtentGivesZeros) {
   Bench bench(DType::f32);
   Value c = matmul(*bench.tape, bench.tensor({2, 0}, 1), bench.tensor({0, 3}, 2));
   EXPECT_EQ(c.tensor().to_doubles(), std::vector<double>(6, 0.0));
+}
+
+/// Inside the parallel loop an exception would end the process.
+TEST(Matmul, AProductThatTheLibraryRefusesIsAnErrorAfterTheLoop) {
+  if (choose_gemm(DType::f32) != GemmImplementation::onednn) GTEST_SKIP() << "only the library can refuse a product";
+  Threads scope(2);
+  std::vector<float> a(64 * 64, 1), b(64 * 64, 1), c(64 * 64, 0);
+  GemmCall<float> call{.m = 64, .n = 64, .k = 64, .a = a.data(), .lda = 1, .b = b.data(), .ldb = 64, .c = c.data()};
+  call.ldc = 64;  // the rows of A are longer than lda
+  testing::expect_error(ErrorKind::device, {"[onednn]", "a matrix product"}, [&] { gemm(call); });
 }
 
 TEST(Matmul, RefusesShapesThatDoNotFitAndNamesBoth) {

@@ -6,6 +6,7 @@
 
 #include "../autograd/lying_ops.h"
 #include "ops/arithmetic.h"
+#include "ops/implementation.h"
 #include "ops/registry.h"
 
 namespace reprise {
@@ -128,6 +129,26 @@ TEST_F(OpCheckTest, AWritePastTheDoorsIsFoundByTheHashOfWhatIsOwed) {
 
 TEST_F(OpCheckTest, AGradientNotFilledIsFound) {
   expect_found(check_op(row_of(lying::kGradientNotFilled)), "effects", {"gradient of input x", "grad(i)"});
+}
+
+/// Stands for a library's kernel that is wrong.
+TEST_F(OpCheckTest, AnImplementationThatDisagreesWithThePortableOneIsFound) {
+  static Op op = lying::kHonest;
+  op.name = "two_ways";
+  op.forward = [](ForwardContext& c) {
+    float factor = PortableOnly::active() ? 2.0f : 2.001f;
+    for (std::int64_t i = 0; i < c.in(0).size(); ++i) c.out(0).as<float>()[i] = factor * c.in(0).as<float>()[i];
+  };
+  CheckRow row = row_of(op);
+  row.columns = kCheckParity;
+  expect_found(check_op(row), "parity", {"two_ways (a vector)", "result 0", "the portable implementation"});
+  op.forward = lying::kHonest.forward;
+  op.backward = [](BackwardContext& c) {
+    float factor = PortableOnly::active() ? 2.0f : 3.0f;
+    for (std::int64_t i = 0; i < c.grad(0).size(); ++i)
+      c.grad(0).as<float>()[i] = factor * c.grad_out(0).as<float>()[i];
+  };
+  expect_found(check_op(row), "parity", {"two_ways (a vector)", "gradient of"});
 }
 
 TEST_F(OpCheckTest, ARegionTooSmallIsFoundByGuardAndReplay) {

@@ -78,9 +78,12 @@ TEST_P(StrangeProgram, AValueThatIsStillNeededIsNotWrittenPastItsTape) {
     else
       y.tensor().assign_doubles(std::vector<double>{9, 9});
     if (way >= 2) mul_into(t, y, 3.0);
+    std::string writer = "last written by host, outside the tape";
+    if (by_an_op)
+      writer = fmt::format("last written by assign at node {} of step 1", t.data().nodes.size() - 1 - way / 2);
     expect_error(ErrorKind::replay,
                  {"[mul] node 1 of segment 'S' expected operand a (", "bytes [0, 16) of [2] made by sin, node 0)",
-                  " at version ", ", got version ", by_an_op ? "written by assign" : "written by host"},
+                  " at version ", ", got version ", writer, "written past its tape"},
                  [&] { t.backward(z); });
   }
 }
@@ -288,6 +291,27 @@ TEST_P(StrangeProgram, AParameterThatHasGrownSinceItWasReadIsNotGivenAGradientOf
   x->grad = Tensor();
   t.backward(y);
   EXPECT_EQ(x->grad.to_doubles(), (std::vector<double>{2, 2}));
+}
+
+TEST_P(StrangeProgram, APartOfAGradientThatWasAbandonedIsReadByNobodyUntilItIsCleared) {
+  Lab lab(GetParam());
+  Tape& t = *lab.tape;
+  LeafRef x = lab.leaf({2}, {0.3, 0.4}, "x"), w = lab.leaf({2}, {2, 3}, "w");
+  GradientHook fails = [](const TensorView&) { throw Broken(); };
+  Value h = hook(t, mul(t, x, 2.0), fails);
+  Value y = add(t, h, mul(t, x, w));
+  EXPECT_THROW(t.backward(y), Broken);
+  EXPECT_EQ(w->grad.to_doubles(), (std::vector<double>{0.3, 0.4}));  // complete: its last formula has run
+  EXPECT_EQ(x->grad.to_doubles().size(), 2u);                        // the backward may still go on
+  t.abandon_backward();
+  expect_error(ErrorKind::user, {"[host_read]", "abandoned", "clear_grad()"}, [&] { x->grad.to_doubles(); });
+  expect_error(ErrorKind::user, {"[mul]", "abandoned", "clear_grad()"}, [&] { mul(t, x->grad, 2.0); });
+  EXPECT_EQ(w->grad.to_doubles(), (std::vector<double>{0.3, 0.4}));
+  x->clear_grad();
+  EXPECT_EQ(x->grad.to_doubles().size(), 2u);
+  Value z = segment(t, "S", [&] { return mul(t, x, 3.0); });
+  t.backward(z);
+  EXPECT_EQ(Lab::gradient(x), (std::vector<double>{3, 3}));
 }
 
 TEST_P(StrangeProgram, NothingIsAddedToAPartOfAGradientThatWasAbandoned) {

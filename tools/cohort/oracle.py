@@ -91,6 +91,9 @@ class Oracle:
 
     # Names, operands, regions.
 
+    def names(self, frame, name):
+        return frame.find(name) is not None or name in self.places or name in self.cells
+
     def resolve(self, frame, name):
         found = frame.find(name)
         if found is not None:
@@ -260,8 +263,11 @@ class Oracle:
 
     def do_append(self, frame, s):
         value = s["value"]
-        known = isinstance(value, str) and isinstance(self.cells.get(value), (int, float))
-        self.cells[self.cell(frame, s["cell"])].append(self.cells[value] if known else value)
+        if isinstance(value, str) and self.names(frame, value):
+            found = self.resolve(frame, value)  # a cell goes by the name of an argument too
+            if isinstance(found, tuple) and isinstance(self.cells[found[1]], (int, float)):
+                value = self.cells[found[1]]
+        self.cells[self.cell(frame, s["cell"])].append(value)
 
     def do_if(self, frame, s):
         kind, *numbers = s["test"]

@@ -93,14 +93,18 @@ void Machine::watch_states() {
   for (auto& [name, stream] : streams_) tape_->watch(stream);
 }
 
-const Object& Machine::lookup(const std::string& name) const {
-  if (auto at = frame_->locals->find(name); at != frame_->locals->end()) return at->second;
-  if (frame_->outer) {
-    if (auto at = frame_->outer->find(name); at != frame_->outer->end()) return at->second;
+const Object* Machine::find(const std::string& name) const {
+  for (const Scope* scope : {static_cast<const Scope*>(frame_->locals.get()), frame_->outer, &declared_}) {
+    if (!scope) continue;
+    if (auto at = scope->find(name); at != scope->end()) return &at->second;
   }
-  auto at = declared_.find(name);
-  if (at == declared_.end()) fail(ErrorKind::user, "[name] expected a value or a declared name, got '{}'", name);
-  return at->second;
+  return nullptr;
+}
+
+const Object& Machine::lookup(const std::string& name) const {
+  const Object* object = find(name);
+  if (!object) fail(ErrorKind::user, "[name] expected a value or a declared name, got '{}'", name);
+  return *object;
 }
 
 Arg Machine::operand(const Operand& operand) {

@@ -140,6 +140,7 @@ class Machine {
   void require_untouched(const Watched& watched) const;
   void run_grad(const Statement& s);
 
+  const Object* find(const std::string& name) const;  // null: nothing of that name is in sight
   const Object& lookup(const std::string& name) const;
   void bind(const std::string& name, Object object) { (*frame_->locals)[name] = std::move(object); }
   Arg operand(const Operand& operand);

@@ -34,6 +34,7 @@ void collect_names(const std::vector<Statement>& body, std::set<std::string>& na
   for (const Statement& s : body) {
     for (const Operand& operand : s.in) add(operand);
     add(s.value);
+    if (s.literal.is_string()) names.insert(s.literal.get<std::string>());
     if (s.region.rows_from) add(*s.region.rows_from);
     if (!s.target.empty()) names.insert(s.target);
     collect_names(s.body, names);

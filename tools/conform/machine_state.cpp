@@ -144,8 +144,9 @@ void Machine::run_append(const Statement& s) {
     fail(ErrorKind::user, "[append] expected a list cell, got '{}'", s.target);
   Json item = s.literal;
   if (item.is_string()) {
-    auto at = cells_.find(item.get<std::string>());
-    if (at != cells_.end() && at->second.data.kind == CellData::Kind::number) item = at->second.data.number;
+    const Object* named = find(item.get<std::string>());  // a cell goes by the name of an argument too
+    Cell* const* number = named ? std::get_if<Cell*>(named) : nullptr;
+    if (number && (*number)->data.kind == CellData::Kind::number) item = (*number)->data.number;
   }
   cell.data.list.push_back(std::move(item));
 }

@@ -146,6 +146,7 @@ Value run_batchnorm(Tape& tape, Args& in, const Statement& s) {
   if (shape.empty()) fail(ErrorKind::user, "[batchnorm] expected at least one axis, got a scalar");
   std::int64_t channels = 1;
   for (int i = 1; i < shape.size(); ++i) channels *= shape[i];
+  if (shape[0] == 0) return copy(tape, x);  // no row, no statistics, and nothing that they would change
   if (shape[0] < 2 || channels == 0) return normalise_one_row(tape, x, s.eps);
   if (shape.size() != 2) x = reshape(tape, x, {shape[0], channels});
   DType dtype = x.dtype();

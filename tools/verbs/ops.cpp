@@ -73,6 +73,7 @@ Names flags_of(const Op& op) {
     if (is) flags.push_back(name);
   };
   add(op.view, "view");
+  add(op.copies, "makes operands contiguous");
   add(op.draws, "draws");
   add(op.variadic, "variadic");
   add(op.strided, "strided");
