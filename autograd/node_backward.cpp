@@ -86,13 +86,6 @@ void NodeBackward::save_accumulators() {
   });
 }
 
-/// Whether the formula reads bytes of `sum`, which it then must not add to on its way.
-bool NodeBackward::reads(const Tensor& sum) const {
-  bool found = false;
-  for_each_bit(node_.saved_operands, [&](int i) { found |= operand_tensor(i).storage_ref() == sum.storage_ref(); });
-  return found;
-}
-
 void NodeBackward::serve_saved() {
   in_.assign(node_.inputs + node_.updates, kNoView);
   out_.assign(node_.results, kNoView);
@@ -183,66 +176,6 @@ void NodeBackward::pass_through() {
   }
 }
 
-bool NodeBackward::direct_target(int index) {
-  if (!op->accumulates) return false;
-  const OperandRecord& operand = data_.operands[node_.first_operand + index];
-  for (int i = 0; i < node_.inputs + node_.updates; ++i) {  // the same target twice: only one formula may add to it
-    const OperandRecord& other = data_.operands[node_.first_operand + i];
-    if (i == index || other.kind != operand.kind || !(node_.wanted >> i & 1)) continue;
-    if (operand.kind == OperandKind::value ? other.value == operand.value : other.leaf == operand.leaf) return false;
-  }
-  Target& target = targets_[index];
-  if (operand.kind == OperandKind::leaf) {
-    Leaf& leaf = *operand.leaf;
-    if (!leaf.grad.defined() || !leaf.grad.contiguous() || leaf.grad.dtype() != leaf.data.dtype()) return false;
-    // Whether it is empty must not matter for memory: one schedule serves the first micro-batch and those after it.
-    if (reads(leaf.grad) || !op->fails_first) return false;
-    target.tensor = leaf.grad;
-    target.direct = !leaf.grad_empty;
-    target.first = leaf.grad_empty;
-    leaf.grad.storage().announce(leaf.grad.region(), Writer{op->name, index_, PreserveBy::as_asked, data_.step});
-    return true;
-  }
-  const Tensor& sum = data_.values[operand.value].cotangent;
-  if (!op->fails_first || !sum.defined() || sum.storage().ref_count() != 1) return false;
-  target.tensor = sum;
-  target.direct = true;
-  return true;
-}
-
-bool NodeBackward::take_over(int index) {
-  if (!op->fails_first) return false;
-  for (auto [result, operand] : node_.info->grad_reuse) {
-    if (operand != index) continue;
-    const Tensor& source = data_.values[node_.first_value + result].cotangent;
-    const Tensor& like = operand_tensor(index);
-    if (!source.defined() || source.storage().ref_count() != 1 || source.dtype() != like.dtype()) continue;
-    if (!(source.shape() == like.shape())) continue;
-    bool taken = false;
-    for (const Target& other : targets_)
-      taken |= other.tensor.defined() && &other.tensor.storage() == &source.storage();
-    if (taken) continue;
-    targets_[index].tensor = source;
-    targets_[index].taken = true;
-    return true;
-  }
-  return false;
-}
-
-void NodeBackward::make_target(int index) {
-  Target& target = targets_[index];
-  const OperandRecord& operand = data_.operands[node_.first_operand + index];
-  bool fresh_leaf = operand.kind == OperandKind::leaf && !operand.leaf->grad.defined();
-  // A gradient made here stays as the leaf's; memory taken over would have to be copied into one.
-  if (!direct_target(index) && (fresh_leaf || !take_over(index))) {
-    const Tensor& like = operand_tensor(index);
-    target.tensor = make_tensor(tape_.memory().allocator(), fresh_leaf ? tape_.memory().observer() : nullptr,
-                                like.dtype(), like.shape(), fresh_leaf ? Category::gradients : Category::cotangents);
-    if (tape_.guard()) fill_guard_pattern(target.tensor.view().data, target.tensor.bytes(), like.dtype(), 0);
-  }
-  target.view = target.tensor.view();
-}
-
 const TensorView& NodeBackward::grad(int index) {
   Target& target = targets_[index];
   if (!wants(index))
@@ -310,7 +243,7 @@ void NodeBackward::stage() {
     const OperandRecord& operand = data_.operands[node_.first_operand + i];
     if (operand.kind == OperandKind::value) {
       const Tensor& sum = data_.values[operand.value].cotangent;
-      if (sum.defined() && holders(sum) > 1 && holders(target.tensor) > 1) {
+      if (sum.defined() && holders(sum) > 1 && holders(target) > 1) {
         target.spare = make_tensor(allocator, nullptr, sum.dtype(), sum.shape(), Category::cotangents);
       }
       continue;
@@ -318,7 +251,7 @@ void NodeBackward::stage() {
     Leaf& leaf = *operand.leaf;
     if (leaf.grad.defined()) continue;
     leaf.grad_empty = true;
-    if (holders(target.tensor) == 1 && target.tensor.storage().category() == Category::gradients) continue;
+    if (holders(target) == 1 && target.tensor.storage().category() == Category::gradients) continue;
     leaf.grad = make_tensor(allocator, tape_.memory().observer(), operand.tensor.dtype(), operand.tensor.shape(),
                             Category::gradients);
     target.made = true;

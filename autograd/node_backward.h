@@ -22,7 +22,8 @@ struct BackwardScratch {
     TensorView view;
     bool direct = false;  // the formula adds to the sum gathered so far
     bool first = false;   // the formula writes the accumulator itself, which counted as zero
-    bool taken = false;   // its memory holds an output gradient until the formula has run
+    bool taken = false;   // its memory holds an output gradient, or what was saved, until the formula has run
+    int others = 0;       // who else names that memory until the node is consumed
     bool made = false;    // the leaf's accumulator was made for this node, and goes again if it fails
     Tensor spare;         // for a sum of two gradients whose memory others share
   };
@@ -85,8 +86,14 @@ class NodeBackward final : public BackwardContext {
   void make_target(int index);
   bool direct_target(int index);
   bool take_over(int index);
+  bool take_gradient(int index);
+  bool take_saved(int index);
+  bool others_want_gradient(int index) const;
+  const Tensor* last_use(const OpInfo::FromSaved& from) const;
+  bool is_taken(const Tensor& source) const;
   bool appears_before(int index) const;
   std::int32_t holders(const Tensor& tensor) const;
+  std::int32_t holders(const Target& target) const { return holders(target.tensor) - target.others; }
   void add_to_value(ValueId value, Target& target) noexcept;
   void add_to_leaf(Leaf& leaf, Target& target) noexcept;
 

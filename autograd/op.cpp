@@ -17,6 +17,25 @@ int find_name(const std::vector<const char*>& names, const std::string& name) {
   return -1;
 }
 
+/// Errors (internal): no rule of .saves names it, its place among the operands depends on their number, or the gradient
+/// that is to lie there is handed through, before the formula has read anything.
+OpInfo::FromSaved resolve_saved_reuse(const Op& op, const OpInfo& info, const SavedReuse& reuse) {
+  bool operand = reuse.from.from == Saved::From::operand;
+  int from = operand ? operand_index(op, reuse.from.name) : result_index(op, reuse.from.name);
+  int to = operand_index(op, reuse.to);
+  Mask saved = 0;
+  for (Mask needs : operand ? info.needs_operands : info.needs_results) saved |= needs;
+  bool handed_through = false;
+  for (const Reuse& pass : op.passes) handed_through |= operand_index(op, pass.to) == to;
+  if (op.variadic || handed_through || !(saved >> from & 1)) {
+    fail(ErrorKind::internal,
+         "[{}] expected .saved_reuse to name what .saves names, for a gradient that .passes does not, of an op that is "
+         "not variadic; got {} for {}",
+         op.name, reuse.from.name, reuse.to);
+  }
+  return {reuse.from.from, from, to};
+}
+
 OpInfo resolve(const Op& op) {
   OpInfo info;
   info.op = &op;
@@ -39,6 +58,7 @@ OpInfo resolve(const Op& op) {
   if (op.nondeterministic || op.effect) info.decisions = ~Mask{0};
   for (const Reuse& r : op.reuse) info.reuse.emplace_back(operand_index(op, r.from), result_index(op, r.to));
   for (const Reuse& r : op.grad_reuse) info.grad_reuse.emplace_back(result_index(op, r.from), operand_index(op, r.to));
+  for (const SavedReuse& r : op.saved_reuse) info.saved_reuse.push_back(resolve_saved_reuse(op, info, r));
   for (const Reuse& r : op.passes) {
     int update = find_name(op.updates, r.from);
     info.passes.push_back({update >= 0 ? update : result_index(op, r.from), update >= 0, operand_index(op, r.to)});

@@ -52,6 +52,13 @@ struct Reuse {
   const char* to;
 };
 
+/// The gradient of operand `to` may take over the memory of what the formula has saved: it reads element i of `from`
+/// before it writes element i of the gradient, and not afterwards.
+struct SavedReuse {
+  Saved from;
+  const char* to;
+};
+
 struct Op {
   const char* name;
   const char* about = "";                 // one sentence for `reprise ops`
@@ -65,8 +72,9 @@ struct Op {
   std::vector<const char*> keeps = {};  // made results so small that keeping them always beats running again for them
   /// A replay is given the results in `keeps` (ForwardContext::given), reads them, and does not make them again.
   bool replays_from_keeps = false;
-  std::vector<Reuse> reuse = {};       // outputs that may take over an input's memory
-  std::vector<Reuse> grad_reuse = {};  // input gradients that may take over an output gradient's memory
+  std::vector<Reuse> reuse = {};             // outputs that may take over an input's memory
+  std::vector<Reuse> grad_reuse = {};        // input gradients that may take over an output gradient's memory
+  std::vector<SavedReuse> saved_reuse = {};  // and those that may take over what nobody else will ask for
   /// Gradients handed through: where element counts agree, the gradient of operand `to` is that of result (or update's
   /// new value) `from`, element for element. The tape shares its memory and does not ask the backward for it.
   std::vector<Reuse> passes = {};
@@ -80,8 +88,9 @@ struct Op {
   bool effect = false;            // reaches the outside world (callback, collective): happens once, outputs retained
   bool accumulates = false;       // backward honours accumulates(i): adds to grad(i) instead of overwriting it
   /// What may fail in its backward fails before the first grad(i). Only then is a formula given memory that holds
-  /// something: sums to add to (accumulates) and output gradients to take over (grad_reuse). One that failed half-way
-  /// through these could not run again. Without it gradients are made apart and added when the formula is done.
+  /// something: sums to add to (accumulates), and output gradients or saved bytes to take over (grad_reuse,
+  /// saved_reuse). One that failed half-way through these could not run again. Without it gradients are made apart and
+  /// added when the formula is done.
   bool fails_first = false;
   bool outputs_ignore_updates = false;  // no output depends on an update's old bytes, and forward honours writes()
 
@@ -222,6 +231,12 @@ struct OpInfo {
   Mask decisions = 0;                           // results that are kept whatever an option says (decisions and keeps)
   std::vector<std::pair<int, int>> reuse;       // (input, result)
   std::vector<std::pair<int, int>> grad_reuse;  // (result, operand)
+  struct FromSaved {
+    Saved::From kind;
+    int from;  // an operand, or a result
+    int operand;
+  };
+  std::vector<FromSaved> saved_reuse;
   struct Pass {
     int from;  // a result, or an update
     bool update;

@@ -22,6 +22,37 @@ constexpr std::int64_t kSmallShare = 16;  // the range for small blocks is this 
 
 std::int64_t round_up_step(std::int64_t bytes) { return (bytes + kStep - 1) / kStep * kStep; }
 
+template <class Range>
+bool make_memory(Range& range, std::int64_t end) {
+  std::byte* from = range.base + range.committed;
+  auto more = static_cast<std::size_t>(end - range.committed);
+  if (mprotect(from, more, PROT_READ | PROT_WRITE) != 0) return false;
+  ASAN_POISON_MEMORY_REGION(from, more);
+  range.committed = end;
+  return true;
+}
+
+/// Memory up to `end`, where all that a step needs is known to end: whole steps of it as huge pages, what is left over
+/// as ordinary ones, so that the last of them costs no more than it holds. Where it is refused, a request will say so.
+template <class Range>
+void make_exactly(Range& range, std::int64_t end) {
+  constexpr std::int64_t kPages = 64 * 1024;
+  end = (end + kPages - 1) / kPages * kPages;
+  std::int64_t whole = end / kStep * kStep;
+  if (end <= range.committed) return;
+  if (range.committed <= whole) madvise(range.base + whole, static_cast<std::size_t>(kStep), MADV_NOHUGEPAGE);
+  make_memory(range, end);
+}
+
+/// One past the highest byte of a plan, from where it begins.
+std::int64_t end_of(const PlacementPlan& plan) {
+  std::int64_t end = 0;
+  for (const PlacementPlan::Block& block : plan.blocks) {
+    if (block.offset >= 0) end = std::max(end, block.offset + block.charged);
+  }
+  return end;
+}
+
 void* map_addresses(std::int64_t bytes) {
   void* at =
       mmap(nullptr, static_cast<std::size_t>(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -30,7 +61,7 @@ void* map_addresses(std::int64_t bytes) {
 
 }  // namespace
 
-Arena::Range::Range(std::int64_t wanted) {
+Arena::Range::Range(std::int64_t wanted, std::int64_t ordinary) {
   // One step more lets the base sit on a huge page; one more at the end is never memory, so running over it faults.
   std::int64_t capacity = std::clamp(round_up_step(std::min(wanted, kMostRange)), kLeastRange, kMostRange);
   mapping = map_addresses(capacity + 2 * kStep);
@@ -53,7 +84,9 @@ Arena::Range::Range(std::int64_t wanted) {
   auto address = reinterpret_cast<std::int64_t>(mapping);
   base = static_cast<std::byte*>(mapping) + (round_up_step(address) - address);
   placement = Placement(capacity);
-  madvise(base, static_cast<std::size_t>(capacity), MADV_HUGEPAGE);  // advice: it may be refused
+  // Advice: it may be refused.
+  if (ordinary > 0) madvise(base, static_cast<std::size_t>(ordinary), MADV_NOHUGEPAGE);
+  madvise(base + ordinary, static_cast<std::size_t>(capacity - ordinary), MADV_HUGEPAGE);
 }
 
 Arena::Range::~Range() {
@@ -65,7 +98,7 @@ Arena::Arena(Meter& meter, std::int64_t machine_limit)
     : meter_(meter),
       limit_(machine_limit > 0 ? machine_limit : machine_memory_bytes()),
       large_(limit_),
-      small_(large_.placement.capacity() / kSmallShare) {}
+      small_(large_.placement.capacity() / kSmallShare, kStep) {}  // most runs use a tenth of its first step
 
 Arena::~Arena() = default;
 
@@ -94,7 +127,10 @@ Allocation Arena::allocate(std::int64_t bytes, Category category) {
 void Arena::follow(const PlacementPlan* plan) {
   plan_ = plan && !plan->blocks.empty() ? plan : nullptr;
   next_planned_ = 0;
-  if (plan_) plan_base_ = large_.placement.used_end();
+  if (!plan_) return;
+  plan_base_ = large_.placement.used_end();
+  std::int64_t end = plan_base_ + end_of(*plan_);
+  if (end <= std::min(limit_, large_.placement.capacity())) make_exactly(large_, end);
 }
 
 /// Where the next block of the plan goes; -1 where that is not said. Ends the plan after its last block, or when the
@@ -127,13 +163,7 @@ std::byte* Arena::place(Range& range, std::int64_t charged, const BlockInfo& inf
 
 /// Makes memory of the addresses up to the extent of `range`; false when the machine has none.
 bool Arena::commit(Range& range) {
-  if (extent_bytes() > limit_) return false;
-  std::int64_t more = round_up_step(range.placement.extent() - range.committed);
-  std::byte* from = range.base + range.committed;
-  if (mprotect(from, static_cast<std::size_t>(more), PROT_READ | PROT_WRITE) != 0) return false;
-  ASAN_POISON_MEMORY_REGION(from, static_cast<std::size_t>(more));
-  range.committed += more;
-  return true;
+  return extent_bytes() <= limit_ && make_memory(range, round_up_step(range.placement.extent()));
 }
 
 void Arena::release(const Allocation& allocation, Category category) noexcept {

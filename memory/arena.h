@@ -70,7 +70,8 @@ class Arena final : public Allocator {
  private:
   /// Addresses [base, base + capacity), of which the first `committed` bytes are memory.
   struct Range {
-    explicit Range(std::int64_t wanted);
+    /// The first `ordinary` bytes (whole steps) are not to be huge pages.
+    explicit Range(std::int64_t wanted, std::int64_t ordinary = 0);
     ~Range();
     Range(const Range&) = delete;
     Range& operator=(const Range&) = delete;

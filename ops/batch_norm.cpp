@@ -257,6 +257,7 @@ Op training_op(const char* name, const char* about, bool masked, bool residual) 
   op.saves = save_rules(false, masked, residual);
   op.reuse = {{"x", "y"}};
   op.grad_reuse = {{"y", "x"}};
+  op.saved_reuse = {{in("x"), "x"}};
   if (residual) {
     op.reuse.push_back({"residual", "y"});
     op.grad_reuse = {{"y", "residual"}, {"y", "x"}};

@@ -54,7 +54,7 @@ struct Reduce {
 template <class T>
 void reduce(const Sizes& sizes, const Reduce<T>& call, std::byte* workspace);
 
-/// dx (+)= scale * (g - from_g - (x - mean) * from_gx), g as above. dx may be dy. x null: dx (+)= scale * g.
+/// dx (+)= scale * (g - from_g - (x - mean) * from_gx), g as above. dx may be dy or x. x null: dx (+)= scale * g.
 template <class T>
 struct Gradient {
   const T* dy = nullptr;

@@ -140,8 +140,9 @@ void backward(BackwardContext& c) {
     if (c.wants(kWeight)) weights = backward_implementation<T>(g, ConvPass::backward_weights);
     prepare_pass(g, data, ConvPass::backward_data, c.accumulates(kX), c.workspace_bytes);
     prepare_pass(g, weights, ConvPass::backward_weights, c.accumulates(kWeight), c.workspace_bytes);
-    if (c.wants(kX)) backward_data<T>(c, g, data);
+    // The weights first: the gradient of x may take over the memory of x.
     if (c.wants(kWeight)) backward_weights<T>(c, g, weights);
+    if (c.wants(kX)) backward_data<T>(c, g, data);
     if (c.inputs > kBias && c.wants(kBias)) {
       column_sums(c.grad_out(0).as<T>(), g.n * g.oh * g.ow, g.out, c.grad(kBias).as<T>(), c.accumulates(kBias),
                   c.workspace);
@@ -198,6 +199,7 @@ const Op kConv2d{
               {"dilation_w", AttrKind::integer},
               {"groups", AttrKind::integer}},
     .saves = {{"x", {in("weight")}}, {"weight", {in("x")}}, {"bias", {}}},
+    .saved_reuse = {{in("x"), "x"}},
     .accumulates = true,
     .fails_first = true,
     .infer = infer,

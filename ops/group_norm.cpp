@@ -180,7 +180,7 @@ void backward(BackwardContext& c) {
       std::int64_t row = image * at.channels;
       channel_sums<T>(c, at, image, of_dy + row, products ? of_product + row : nullptr);
     });
-    // The parameters first: dx may take over the memory of dy, and its loop changes the sums.
+    // The parameters first: dx may take over the memory of dy or x, and its loop changes the sums.
     if (c.wants(kBeta)) sum_images<T>(c, at, kBeta, of_dy);
     if (c.wants(kGamma)) sum_images<T>(c, at, kGamma, of_product);
     if (!c.wants(kX)) return;
@@ -206,6 +206,7 @@ const Op kGroupNorm{
     .keeps = {"mean", "rstd"},
     .reuse = {{"x", "y"}},
     .grad_reuse = {{"y", "x"}},
+    .saved_reuse = {{in("x"), "x"}},
     .accumulates = true,
     .fails_first = true,
     .infer = infer,

@@ -273,6 +273,7 @@ const Op kSoftmaxCrossEntropy{
     .made = {"logsumexp"},
     .saves = {{"logits", {in("logits"), in("labels"), made("logsumexp")}}},
     .keeps = {"logsumexp"},
+    .saved_reuse = {{in("logits"), "logits"}},
     .accumulates = true,
     .fails_first = true,
     .infer = infer_cross_entropy,

@@ -130,7 +130,7 @@ void backward_layer_parameters(BackwardContext& c, const Rows& rows) {
 void backward_layer(BackwardContext& c) {
   Rows rows(c.operand_shape(kX).shape);
   dispatch_float(c.grad_out(kY).dtype, [&]<class T>() {
-    // The parameters first: dx may take over the memory of dy.
+    // The parameters first: dx may take over the memory of dy or x.
     if (c.wants(kGamma) || c.wants(kBeta)) backward_layer_parameters<T>(c, rows);
     if (c.wants(kX)) backward_layer_x<T>(c, rows);
   });
@@ -211,6 +211,7 @@ const Op kLayerNorm{
     .keeps = {"mean", "rstd"},
     .reuse = {{"x", "y"}},
     .grad_reuse = {{"y", "x"}},
+    .saved_reuse = {{in("x"), "x"}},
     .accumulates = true,
     .fails_first = true,
     .infer = infer_layer,
@@ -229,6 +230,7 @@ const Op kL2Normalize{
     .keeps = {"norm"},
     .reuse = {{"x", "y"}},
     .grad_reuse = {{"y", "x"}},
+    .saved_reuse = {{out("y"), "x"}},
     .accumulates = true,
     .fails_first = true,
     .infer = infer_l2,

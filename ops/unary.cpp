@@ -65,6 +65,8 @@ using Forward = void (*)(ForwardContext&);
 using Backward = void (*)(BackwardContext&);
 
 Op unary(const char* name, const char* about, std::vector<Saved> needs, Forward forward, Backward backward) {
+  std::vector<SavedReuse> saved_reuse;
+  for (const Saved& saved : needs) saved_reuse.push_back({saved, "x"});
   return Op{.name = name,
             .about = about,
             .inputs = {"x"},
@@ -72,6 +74,7 @@ Op unary(const char* name, const char* about, std::vector<Saved> needs, Forward 
             .saves = {{"x", std::move(needs)}},
             .reuse = {{"x", "out"}},
             .grad_reuse = {{"out", "x"}},
+            .saved_reuse = std::move(saved_reuse),
             .strided = true,
             .fails_first = true,
             .infer = infer_same_float,

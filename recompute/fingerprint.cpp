@@ -41,6 +41,10 @@ std::string contract_text(const Op& op) {
   }
   add_pairs(text, "reuse", op.reuse);
   add_pairs(text, "grad_reuse", op.grad_reuse);
+  for (const SavedReuse& each : op.saved_reuse) {
+    text += fmt::format("saved_reuse {}{}>{};", each.from.from == Saved::From::operand ? "<" : ">", each.from.name,
+                        each.to);
+  }
   add_pairs(text, "passes", op.passes);
   for (bool flag : {op.variadic, op.strided, op.view, op.draws, op.nondeterministic, op.effect, op.accumulates,
                     op.fails_first, op.outputs_ignore_updates, op.replays_from_keeps, op.region != nullptr}) {

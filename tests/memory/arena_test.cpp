@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <vector>
 
@@ -282,6 +284,51 @@ TEST(Arena, TheSanitizerCatchesUseAfterFreeAndOverruns) {
   EXPECT_DEATH(const_cast<volatile std::byte*>(block.data)[100] = std::byte{1}, "use-after-poison");
   arena.release(block, Category::activations);
   EXPECT_DEATH(const_cast<volatile std::byte*>(block.data)[0] = std::byte{1}, "use-after-poison");
+}
+
+/// Bytes of memory that the process holds.
+std::int64_t resident() {
+  std::int64_t size = 0, pages = 0;
+  std::ifstream("/proc/self/statm") >> size >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+Allocation written(Arena& arena, std::int64_t bytes) {
+  Allocation allocation = arena.allocate(bytes, Category::activations);
+  std::memset(allocation.data, 1, static_cast<std::size_t>(bytes));
+  return allocation;
+}
+
+TEST(Arena, AFewSmallBlocksCostNoHugePage) {
+  if (kSanitizer) GTEST_SKIP() << "sanitizers touch memory of their own";
+  Meter meter;
+  Arena arena(meter);
+  std::int64_t before = resident();
+  Allocation small = written(arena, 1024);
+  EXPECT_LT(resident() - before, kMiB);
+  arena.release(small, Category::activations);
+}
+
+TEST(Arena, APlannedStepCostsNoMoreThanItHolds) {
+  if (kSanitizer) GTEST_SKIP() << "sanitizers touch memory of their own";
+  Meter meter;
+  Arena arena(meter);
+  constexpr std::int64_t kBytes = 4 * kMiB + kMiB / 8;
+  PlacementPlan plan;
+  plan.blocks.push_back({kBytes, 0});
+  std::int64_t before = resident();
+  arena.follow(&plan);
+  Allocation planned = written(arena, kBytes);
+  EXPECT_LT(resident() - before, kBytes + kMiB);
+  // What no plan told of goes beyond, and a longer plan as well.
+  Allocation more = written(arena, 3 * kMiB);
+  plan.blocks[0].charged = 5 * kMiB + 64;
+  arena.follow(&plan);
+  Allocation longer = written(arena, 5 * kMiB + 64);
+  for (const Allocation& each : {planned, more, longer}) {
+    EXPECT_EQ(each.data[each.charged - 1], std::byte{1});
+    arena.release(each, Category::activations);
+  }
 }
 
 TEST(Arena, AWarmStepCausesNoPageFaults) {

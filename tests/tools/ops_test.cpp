@@ -25,8 +25,8 @@ TEST(OpsVerb, TheTableHasEveryRegisteredOp) {
 TEST(OpsVerb, OneOpShowsStateSavesAndAttributes) {
   Outcome one = ops("batch_norm");
   EXPECT_EQ(one.code, 0);
-  for (const char* part :
-       {"running_mean, running_var", "gradient of gamma", "needs x, mean, rstd", "momentum (real)"}) {
+  for (const char* part : {"running_mean, running_var", "gradient of gamma", "needs x, mean, rstd", "momentum (real)",
+                           "saved, taken over      x -> x"}) {
     EXPECT_PRED2(contains, one.text, part);
   }
 }

@@ -142,7 +142,7 @@ Json step_memory(const BenchOptions& options, const std::string& method) {
   std::string segments = plain ? "none" : residual_blocks(options);
   double before = status_mib("VmRSS");
   reset_high_water();
-  StepRun run(step_config(options, plain ? "retain" : method, segments));
+  StepRun run(step_config(options, plain ? "retain" : method, segments), true);
   double built = status_mib("VmRSS");
   run.step();
   double live = static_cast<double>(run.peak_of_a_step()) / kMib;

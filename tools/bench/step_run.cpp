@@ -28,7 +28,8 @@ std::vector<std::string> step_words(const BenchOptions& options) {
           "--batch",   fmt::format("{}", options.batch_or_preset())};
 }
 
-StepRun::StepRun(Config config) : config_(std::move(config)) {
+StepRun::StepRun(Config config, bool scheduled) : config_(std::move(config)) {
+  if (scheduled) planner_ = std::make_unique<StepPlanner>(config_);
   model_ = make_model(config_);
   model_->allocate(memory_);
   marks_ = std::make_unique<SegmentMarks>(config_, model_->segment_names());
@@ -46,6 +47,7 @@ StepRun::StepRun(Config config) : config_(std::move(config)) {
 
 Value StepRun::forward() {
   optimiser_->clear_gradients();
+  if (planner_) tape_->follow(&planner_->schedule(model_->host_state()));
   return model_->forward(*tape_, batch_, *marks_).loss;
 }
 

@@ -10,6 +10,7 @@
 #include "models/registry.h"
 #include "models/train/method.h"
 #include "models/train/optimiser.h"
+#include "models/train/step_planner.h"
 #include "tools/bench/bench.h"
 
 namespace reprise::bench {
@@ -26,7 +27,9 @@ std::vector<std::string> step_words(const BenchOptions& options);
 
 class StepRun {
  public:
-  explicit StepRun(Config config);
+  /// `scheduled`: each step follows a schedule made from a dry trace, as every step of `reprise train` does; else it is
+  /// recorded as it comes, so that a bench may look in between.
+  explicit StepRun(Config config, bool scheduled = false);
 
   /// Forward, loss, backward, optimiser with the average, enqueue.
   void step();
@@ -43,6 +46,7 @@ class StepRun {
 
  private:
   Config config_;
+  std::unique_ptr<StepPlanner> planner_;  // null unless scheduled
   Memory memory_;
   std::unique_ptr<TrainableModel> model_;
   std::unique_ptr<SegmentMarks> marks_;

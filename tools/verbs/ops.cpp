@@ -133,6 +133,9 @@ void print_one(const Op& op) {
   };
   line("memory taken over", pairs(op.reuse));
   line("gradients taken over", pairs(op.grad_reuse));
+  Names over;
+  for (const SavedReuse& each : op.saved_reuse) over.push_back(fmt::format("{} -> {}", each.from.name, each.to));
+  line("saved, taken over", joined(over));
   line("gradients handed on", pairs(op.passes));
   line("flags", joined(flags_of(op)));
 }
