@@ -42,7 +42,7 @@ class NodeBackward final : public BackwardContext {
   NodeBackward(const NodeBackward&) = delete;
   NodeBackward& operator=(const NodeBackward&) = delete;
 
-  /// Serves what the formula saved, takes workspace and targets. Errors: replay (guard), memory.
+  /// Serves what the formula saved, takes workspace and targets. Errors: replay, memory.
   void prepare();
   /// The gradient of each operand, handed through or made; for observers.
   std::vector<TensorView> gradients() const;
@@ -62,14 +62,16 @@ class NodeBackward final : public BackwardContext {
   const TensorView& grad_out(int index) const override { return grad_out_[index]; }
   const TensorView& grad_updated(int index) const override;
   bool wants(int index) const override { return (node_.wanted & ~passed_) >> index & 1; }
+  const TensorView& grad(int index) override;
+  bool accumulates(int index) const override { return targets_[index].direct; }
+
+  /// Whether the formula has anything to make.
+  bool has_work() const { return (node_.wanted & ~passed_) != 0; }
+  /// The formula has run to its end: what it wrote stands, under guard too.
   void note_run() { has_run_ = true; }
   /// Asked where the formula, or what follows before commit(), has failed: whether the formula cannot run again,
   /// because it had begun to write where something is. Then the gradients that it was adding to count as parts.
   bool spoiled() noexcept;
-  /// Whether the formula has anything to make.
-  bool has_work() const { return (node_.wanted & ~passed_) != 0; }
-  const TensorView& grad(int index) override;
-  bool accumulates(int index) const override { return targets_[index].direct; }
 
  private:
   friend class Guard;

@@ -21,9 +21,10 @@ class TapeObserver {
   /// A node is about to run again.
   virtual void before_replay(const Tape& /*tape*/, std::uint32_t /*node*/) {}
   /// A node's formula is about to run.
-  virtual void before_backward(const Tape&, std::uint32_t /*node*/) {}
+  virtual void before_backward(const Tape& /*tape*/, std::uint32_t /*node*/) {}
   /// Its formula has run: the gradient of each operand, not defined where none was made. Must not throw.
-  virtual void after_backward(const Tape&, std::uint32_t /*node*/, std::span<const TensorView> /*gradients*/) {}
+  virtual void after_backward(const Tape& /*tape*/, std::uint32_t /*node*/, std::span<const TensorView> /*gradients*/) {
+  }
 };
 
 }  // namespace reprise

@@ -40,13 +40,13 @@ class PreserveListener {
   virtual void ends(const MovedBytes& moved) noexcept = 0;
 };
 
-/// Whoever listens on this thread; null for nobody.
+/// Whoever listens on this thread, one at a time; null for nobody. A listener puts itself here, and null when it ends.
 inline PreserveListener*& preserve_listener() {
   static thread_local PreserveListener* listener = nullptr;
   return listener;
 }
 
-/// What is done while this is in scope.
+/// Tells the listener that something is done while this is in scope, and in the end what was added to `moved`.
 class PreserveScope {
  public:
   PreserveScope(PreserveListener::What what, const Storage& storage) noexcept : listener_(preserve_listener()) {
