@@ -16,9 +16,11 @@ Kills::Kills(const Tape& tape) : data_(tape.data()) {
   }
 }
 
+/// Chains of values have odd keys, storages even ones.
+std::uint64_t Kills::key_of(ValueId value) const { return std::uint64_t{data_.values[value].root} * 2 + 1; }
+
 std::uint64_t Kills::key_of(const OperandRecord& operand) const {
-  if (operand.kind == OperandKind::value) return std::uint64_t{data_.values[operand.value].root} * 2 + 1;
-  return operand.tensor.storage().serial() * 2;
+  return operand.kind == OperandKind::value ? key_of(operand.value) : operand.tensor.storage().serial() * 2;
 }
 
 Region Kills::region_of(const NodeRecord& node, int index) const {
@@ -28,17 +30,21 @@ Region Kills::region_of(const NodeRecord& node, int index) const {
   return node.op->region ? node.op->region(context, index) : operand.tensor.region();
 }
 
+/// The value that a read with a negative operand means.
+ValueId Kills::result_of(const WalkedRead& read) const {
+  return data_.nodes[read.node].first_value + static_cast<ValueId>(-1 - read.operand);
+}
+
 const Tensor& Kills::tensor_of(const WalkedRead& read) const {
   const NodeRecord& node = data_.nodes[read.node];
-  if (read.operand < 0) return data_.values[node.first_value - 1 - read.operand].tensor;
+  if (read.operand < 0) return data_.values[result_of(read)].tensor;
   return data_.operands[node.first_operand + read.operand].tensor;
 }
 
 std::vector<KilledPart> Kills::of(const WalkedRead& read) const {
   const NodeRecord& node = data_.nodes[read.node];
   bool value = read.operand < 0;
-  std::uint64_t key = value ? std::uint64_t{data_.values[node.first_value - 1 - read.operand].root} * 2 + 1
-                            : key_of(data_.operands[node.first_operand + read.operand]);
+  std::uint64_t key = value ? key_of(result_of(read)) : key_of(data_.operands[node.first_operand + read.operand]);
   std::vector<KilledPart> parts;
   auto at = writes_.find(key);
   if (at == writes_.end()) return parts;

@@ -43,9 +43,11 @@ class Kills {
     KillingWrite at;
     Region region;
   };
+  ValueId result_of(const WalkedRead& read) const;
   const Tensor& tensor_of(const WalkedRead& read) const;
+  std::uint64_t key_of(ValueId value) const;
   std::uint64_t key_of(const OperandRecord& operand) const;
-  Region region_of(const NodeRecord& node, int operand) const;
+  Region region_of(const NodeRecord& node, int index) const;
 
   const TapeData& data_;
   std::map<std::uint64_t, std::vector<Write>> writes_;  // by storage, or by chain of values
