@@ -27,9 +27,4 @@ std::uint32_t Units::of_replay(const TapeData& data, std::uint32_t node) const {
   return of_segment(segment);
 }
 
-std::string Units::row_name(int row) const {
-  auto count = static_cast<int>(units_.size());
-  return row < count ? "forward of " + units_[row].id : "backward of " + units_[row_count() - 1 - row].id;
-}
-
 }  // namespace reprise

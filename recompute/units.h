@@ -1,7 +1,6 @@
 // Units: the parts of a recorded forward that contracts name and plans treat as one, in forward order: each outermost
-// segment instance, and each run of nodes between two (an implicit segment, always retained). A step has two rows per
-// unit: its forward, and in reverse order its backward. Used by contracts, the planner and timelines, so that all of
-// them call a unit the same.
+// segment instance, and each run of nodes between two (an implicit segment, always retained). Used by contracts, the
+// planner and timelines, so that all of them call a unit, its forward and its backward the same.
 #pragma once
 
 #include <cstddef>
@@ -31,14 +30,13 @@ class Units {
   /// The unit in whose backward a replay of `node` happens: its own; or, while its two-level run is restored, the last
   /// of the run.
   std::uint32_t of_replay(const TapeData& data, std::uint32_t node) const;
-  /// The unit of explicit instance `segment`.
+  /// The unit of explicit instance `segment`; kNone where it has recorded no node.
   std::uint32_t of_segment(std::uint32_t segment) const { return of_segment_[segment]; }
 
-  int row_count() const { return static_cast<int>(2 * units_.size()); }
-  int forward_row(std::uint32_t unit) const { return static_cast<int>(unit); }
-  int backward_row(std::uint32_t unit) const { return row_count() - 1 - static_cast<int>(unit); }
-  /// "forward of layer1.0", "backward of head".
-  std::string row_name(int row) const;
+  /// "forward of layer1.0".
+  std::string forward_name(std::uint32_t unit) const { return "forward of " + units_[unit].id; }
+  /// "backward of head".
+  std::string backward_name(std::uint32_t unit) const { return "backward of " + units_[unit].id; }
 
  private:
   std::vector<Unit> units_;

@@ -143,12 +143,12 @@ void StepRecorder::enter(std::uint32_t unit) {
   if (in_forward_) {
     units_ = Units(tape_->data());
     for (std::size_t i = 0; i < forward_rows_.size() && i < units_.size(); ++i) {
-      timeline_.rows[forward_rows_[i]].name = units_.row_name(static_cast<int>(i));
+      timeline_.rows[forward_rows_[i]].name = units_.forward_name(static_cast<std::uint32_t>(i));
     }
     in_forward_ = false;
     return;
   }
-  if (unit != unit_) open_row(units_.row_name(units_.backward_row(unit)), now());
+  if (unit != unit_) open_row(units_.backward_name(unit), now());
   unit_ = unit;
   last_node_end_ = now();
 }

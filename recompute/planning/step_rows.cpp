@@ -55,8 +55,8 @@ int StepRows::visits(std::uint32_t unit, int row) const {
 
 std::string StepRows::name(int row, const Units& units) const {
   const StepRow& at = (*this)[row];
-  if (at.backward == kNone) return "forward of " + units[at.unit].id;
-  std::string text = "backward of " + units[at.unit].id;
+  if (at.backward == kNone) return units.forward_name(at.unit);
+  std::string text = units.backward_name(at.unit);
   return backwards() < 2 ? text : fmt::format("{}, in backward {} of {}", text, at.backward + 1, backwards());
 }
 
