@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "memory/memory.h"
+#include "recompute/planning/median.h"
 
 namespace reprise {
 
@@ -16,19 +17,14 @@ constexpr std::int64_t kLeastBytes = 1 << 20, kMostBufferBytes = 64 << 20;
 constexpr std::int64_t kFewerBytes = 16;  // the second point of a line has this part of the bytes
 constexpr std::int64_t kRowBytes = 512;   // of scattered rows, as of a table of 128 floats
 constexpr std::int64_t kManyBlocks = 256, kRowsOfABlock = 2;
+// Of holding costs against real steps: by how much they may be off, and the ns of a step from which on times tell more
+// than their scatter does.
+constexpr double kMostFactor = 8, kLeastTellingNs = 20e3;
 
 struct Times {
   double owe_write = 0;  // ns from the announcement of a write until it may happen
   double exchange = 0;   // ns of opening
 };
-
-constexpr double kMostFactor = 8;
-constexpr double kLeastTold = 20e3;  // ns of a step: less is told by its scatter
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// Owes each of `regions` of a storage, writes them, serves the reads: medians of a few rounds.
 Times measure(std::int64_t bytes, const std::vector<Region>& regions, StateOption option) {
@@ -58,7 +54,7 @@ Times measure(std::int64_t bytes, const std::vector<Region>& regions, StateOptio
     writes.push_back(write);
     exchanges.push_back(opened);
   }
-  return {median(writes), median(exchanges)};
+  return {median_time(writes), median_time(exchanges)};
 }
 
 /// `count` rows, spread over the storage.
@@ -122,7 +118,7 @@ MoveCosts held_against(const MoveCosts& costs, const StepTimer::Moves& moves) {
     cost.ns_per_run *= factor;
   };
   auto hold = [&](double told_ns, double measured_ns, std::initializer_list<MoveCost*> kinds) {
-    if (told_ns <= 0 || measured_ns < kLeastTold) return;
+    if (told_ns <= 0 || measured_ns < kLeastTellingNs) return;
     double factor = std::clamp(measured_ns / told_ns, 1 / kMostFactor, kMostFactor);
     for (MoveCost* cost : kinds) by(*cost, factor);
   };

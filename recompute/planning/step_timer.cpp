@@ -5,17 +5,11 @@
 #include <utility>
 
 #include "core/error.h"
+#include "recompute/planning/median.h"
 
 namespace reprise {
 
 namespace {
-
-std::int64_t median(std::vector<std::int64_t> values) {
-  if (values.empty()) return -1;
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double quartile_spread(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
@@ -118,7 +112,7 @@ void StepTimer::forget() {
 }
 
 StepTimer::Moves StepTimer::moves() const {
-  auto median_of = [&](Phase phase) { return samples_[phase].empty() ? 0 : median(samples_[phase][0]); };
+  auto median_of = [&](Phase phase) { return samples_[phase].empty() ? 0 : median_time(samples_[phase][0]); };
   return {median_of(kPreserve), median_of(kExchange), static_cast<std::int64_t>(steps_.size()), preserved_, exchanged_};
 }
 
@@ -140,14 +134,14 @@ void StepTimer::read(Profile& profile) const {
   std::vector<std::int64_t>* targets[] = {&profile.forward_ns, &profile.replay_ns, &profile.backward_ns};
   for (int phase = 0; phase < kRest; ++phase) {
     targets[phase]->clear();
-    for (const auto& node : samples_[phase]) targets[phase]->push_back(median(node));
+    for (const auto& node : samples_[phase]) targets[phase]->push_back(node.empty() ? -1 : median_time(node));
   }
-  profile.replayed_ns = median(replayed_);
+  profile.replayed_ns = median_time(replayed_);
   scale_to(profile.replayed_ns, profile.replay_ns);
   profile.replay_ns.resize(profile.forward_ns.size(), -1);
   profile.backward_ns.resize(profile.forward_ns.size(), -1);
-  profile.rest_ns = samples_[kRest].empty() ? 0 : std::max<std::int64_t>(0, median(samples_[kRest][0]));
-  profile.step_ns = median(steps_);
+  profile.rest_ns = samples_[kRest].empty() ? 0 : std::max<std::int64_t>(0, median_time(samples_[kRest][0]));
+  profile.step_ns = median_time(steps_);
   Moves moved = moves();
   profile.moved_ns = moved.preserve_ns + moved.exchange_ns;
   profile.spread = quartile_spread(steps_);

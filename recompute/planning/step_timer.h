@@ -33,11 +33,12 @@ class StepTimer final : public TapeObserver, public PreserveListener {
 
   /// Medians over the steps since forget(), into the times of `profile`. Errors (internal): no step was measured.
   void read(Profile& profile) const;
-  /// What preserving and exchanging took per step, as medians, and all that was moved by `steps` steps.
   struct Moves {
-    std::int64_t preserve_ns = 0, exchange_ns = 0, steps = 0;
-    MovedBytes preserved, exchanged;
+    std::int64_t preserve_ns = 0, exchange_ns = 0;  // of one step: medians
+    std::int64_t steps = 0;
+    MovedBytes preserved, exchanged;  // of all these steps together
   };
+  /// What was moved since forget(), and how long that took.
   Moves moves() const;
 
   void before_replay(const Tape&, std::uint32_t node) override {

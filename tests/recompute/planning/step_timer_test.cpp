@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "autograd/segment.h"
-#include "core/error.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
 #include "ops/unary.h"
+#include "tests/support/errors.h"
 #include "tests/support/lab.h"
 
 namespace reprise {
@@ -68,7 +68,7 @@ TEST(StepTimer, ForgottenStepsAreNotMeasuredOnes) {
   timer.forget();
   timer.detach();
   Profile profile;
-  EXPECT_THROW(timer.read(profile), Error);
+  testing::expect_error(ErrorKind::internal, {"at least one measured step"}, [&] { timer.read(profile); });
 }
 
 }  // namespace
