@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/lifetime.h"
+#include "core/error.h"
 
 namespace reprise {
 
@@ -33,8 +34,9 @@ void StepWatch::begin_backward(const Tape& tape) {
   if (!counts()) return;
   count_level();
   inspect();
-  row_ = rows_.count();
+  int first = rows_.count();
   rows_.add_backward(units_, tape.data().backward.reached);
+  if (rows_.count() > first) row_ = first;  // else it reaches nothing
 }
 
 void StepWatch::end_backward(const Tape&) {
@@ -58,6 +60,7 @@ void StepWatch::enter(int row) {
 }
 
 void StepWatch::count_level() {
+  if (row_ < 0) return;  // nothing has been recorded
   Meter& meter = tape_.memory().meter();
   levels_.resize(static_cast<std::size_t>(rows_.count()), 0);
   std::int64_t& level = levels_[static_cast<std::size_t>(row_)];
@@ -131,6 +134,7 @@ int StepWatch::row_of(std::uint32_t unit, const Owing& owing) const {
 
 void StepWatch::end_step() {
   if (!counts()) return;
+  if (rows_.count() == 0) fail(ErrorKind::user, "[plan] expected a step that records nodes, got one without any");
   count_level();
   inspect();
 }

@@ -27,7 +27,7 @@ class StepWatch final : public TapeObserver {
   void end_backward(const Tape&) override;
   void before_replay(const Tape&, std::uint32_t node) override;
   void before_backward(const Tape&, std::uint32_t node) override;
-  /// The step has ended; its tape has not been cleared.
+  /// The step has ended; its tape has not been cleared. Errors (user): it has recorded nothing.
   void end_step();
   /// What was found; the peak is that of the rows.
   Walk take();
@@ -60,7 +60,7 @@ class StepWatch final : public TapeObserver {
   std::uint32_t unit_ = 0;                // of the last node
   std::uint32_t nodes_ = 0;               // that units_ knows of
   int row_ = -1;                          // in which the step stands; none before its first node
-  std::vector<std::uint32_t> last_node_;  // per root: in whose forward it was there for the forward's own sake
+  std::vector<std::uint32_t> last_node_;  // per root: of those in whose forward it was an operand or had a handle
   std::map<ValueId, OwedValue> values_;
   std::map<WalkedRead, Owing> reads_;
   std::vector<std::uint32_t> replays_;

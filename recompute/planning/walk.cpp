@@ -7,6 +7,24 @@
 
 namespace reprise {
 
+namespace {
+
+/// While it lives the policy names an assignment, which may go afterwards, however the step that is recorded ends.
+class AssignedForNow {
+ public:
+  AssignedForNow(AssignmentPolicy& policy, const Assignment& assignment) : policy_(policy) {
+    policy_.assign(&assignment);
+  }
+  ~AssignedForNow() { policy_.assign(nullptr); }
+  AssignedForNow(const AssignedForNow&) = delete;
+  AssignedForNow& operator=(const AssignedForNow&) = delete;
+
+ private:
+  AssignmentPolicy& policy_;
+};
+
+}  // namespace
+
 Walker::Walker(Tape& tape, std::function<Value()> forward, HostStates states)
     : Walker(tape, General{}, std::move(states)) {
   forward_ = std::move(forward);
@@ -35,14 +53,12 @@ void Walker::record_and_differentiate() {
 /// Traces the step and calls `at_end` before the tape is cleared.
 Schedule Walker::trace(const Assignment& assignment, const std::function<void()>& at_end) {
   Tape* tapes[] = {&tape_};
-  policy_.assign(&assignment);
+  AssignedForNow assigned(policy_, assignment);
   auto step = [&] {
     record_and_differentiate();
     at_end();
   };
-  Schedule schedule = std::move(make_schedules(tapes, step, {assignment.choices}).front());
-  policy_.assign(nullptr);
-  return schedule;
+  return std::move(make_schedules(tapes, step, {assignment.choices}).front());
 }
 
 Schedule Walker::schedule(const Assignment& assignment) {
@@ -100,22 +116,19 @@ Walk Walker::walk_once(const Assignment& assignment) {
 }
 
 void Walker::look(const Assignment& assignment, const std::function<void(Tape&)>& look) {
-  policy_.assign(&assignment);
-  if (forward_) {
-    Schedule draft;
-    draft.choices = assignment.choices;
-    draft.draft = true;
-    draft.exact = false;
-    tape_.follow(&draft);
-    {
-      Value root = forward_();
-      look(tape_);
-    }
-    tape_.clear();
-  } else {
-    look_at_step(tape_, general_.step, assignment.choices, [&] { look(tape_); });
-  }
-  policy_.assign(nullptr);
+  AssignedForNow assigned(policy_, assignment);
+  if (!forward_) return look_at_step(tape_, general_.step, assignment.choices, [&] { look(tape_); });
+  Schedule draft;
+  draft.choices = assignment.choices;
+  draft.draft = true;
+  draft.exact = false;
+  struct ClearBehind {  // before the draft goes
+    Tape& tape;
+    ~ClearBehind() { tape.clear(); }
+  } clear_behind{tape_};
+  tape_.follow(&draft);
+  Value root = forward_();
+  look(tape_);
 }
 
 }  // namespace reprise

@@ -74,7 +74,7 @@ class Walker {
   Walker(const Walker&) = delete;
   Walker& operator=(const Walker&) = delete;
 
-  /// In the first host state.
+  /// In the first host state. Errors: those of recording and differentiating; (user) the step records nothing.
   const Walk& walk(const Assignment& assignment);
   /// In all host states: the peak is the highest of them, and row peaks are at least those of the first and of the
   /// highest.
