@@ -10,8 +10,10 @@ namespace reprise {
 
 namespace {
 
-constexpr int kMostFlips = 40;       // plans that are walked in search of a faster neighbour
-constexpr std::int64_t kNear = 256;  // less than this part of the peak above it is near: blocks round and merge
+constexpr int kMostWalks = 40;  // of each search below
+// A row that is thought to be over the peak by 1 / kNearPeak of it may still fit: blocks round and merge. A walk
+// decides.
+constexpr std::int64_t kNearPeak = 256;
 
 /// Choices that differ from `choice` in one segment or one class, take less time than `time`, and might fit.
 std::vector<std::pair<std::int64_t, solver::Choice>> faster_neighbours(const solver::Instance& instance,
@@ -51,10 +53,10 @@ Planner::Checked Planner::flipped(const Problem& problem, const PlannedMethod& m
   solver::Domain domain = solver::domain_of(hopeful, method.allowed);
   std::int64_t time = solver::evaluate(hopeful, best.choice).time_ns;
   int walks = 0;
-  for (bool changed = true; changed && walks < kMostFlips;) {
+  for (bool changed = true; changed && walks < kMostWalks;) {
     changed = false;
     for (auto& [faster, choice] : faster_neighbours(hopeful, best.choice, domain, time, cap)) {
-      if (++walks > kMostFlips) break;
+      if (++walks > kMostWalks) break;
       Checked checked = check(problem, choice, method.fallback());
       problem.learn(bytes, checked.choice, checked.rows);
       if (checked.peak > cap) continue;
@@ -83,8 +85,8 @@ std::optional<std::uint8_t> instead_of_replay(const solver::Instance& instance, 
 }  // namespace
 
 /// `best`, with each replayed segment retained that costs no byte of its peak, the first ones first. What a row is
-/// thought to hold is corrected by what it was walked to hold, but for the rows of the segment itself; where that comes
-/// near the peak a walk decides.
+/// thought to hold is corrected by what `best` was walked to hold there, but for the rows of the segment itself, where
+/// the other option holds other bytes.
 Planner::Checked Planner::with_idle_retained(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes,
                                              Checked best) const {
   if (!method.allowed.retain) return best;
@@ -95,14 +97,14 @@ Planner::Checked Planner::with_idle_retained(const Problem& problem, const Plann
     for (std::size_t row = 0; row < then.row_bytes.size(); ++row) {
       bool own = problem.rows()[static_cast<int>(row)].unit == unit;
       std::int64_t more = own ? 0 : std::max<std::int64_t>(0, best.rows[row] - now.row_bytes[row]);
-      if (then.row_bytes[row] + more > best.peak + best.peak / kNear) return false;
+      if (then.row_bytes[row] + more > best.peak + best.peak / kNearPeak) return false;
     }
     return then.time_ns <= now.time_ns;
   };
   int walks = 0;
-  for (bool changed = true; changed && walks < kMostFlips;) {
+  for (bool changed = true; changed && walks < kMostWalks;) {
     changed = false;
-    for (std::uint32_t u = 0; u < best.choice.options.size() && walks < kMostFlips; ++u) {
+    for (std::uint32_t u = 0; u < best.choice.options.size() && walks < kMostWalks; ++u) {
       std::optional<std::uint8_t> retained = instead_of_replay(hopeful, domain, u, best.choice.options[u]);
       if (!retained) continue;
       solver::Choice other = best.choice;

@@ -11,13 +11,13 @@
 
 namespace reprise {
 
-/// What a plan was made for: it is refused where any of these differs. The first three are of a micro-batch, the last
-/// three of the whole step, whose peak is what a plan promises.
+/// What a plan was made for: it is refused where any of these differs.
 struct PlanPrint {
-  std::string trace;      // nodes, kernels, shapes
-  std::string contracts;  // what replays need
+  std::string trace;      // of a micro-batch: nodes, kernels, shapes
+  std::string contracts;  // of a micro-batch: what replays need
   std::string build;      // version and contracts of all ops
   int threads = 0;
+  // Of the whole step, whose peak is what a plan promises.
   std::string held{};  // bytes live before the step, by category: "parameters 640, data 128"
   std::int64_t micro_batches = 1;
   std::string optimiser{};  // its name

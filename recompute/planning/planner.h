@@ -37,6 +37,7 @@ struct NoPlan {
 
 class Planner {
  public:
+  /// The walker must outlive the planner, which goes on walking with it.
   Planner(Walker& walker, const Profile& profile, PlannerOptions options);
 
   struct Answer {
