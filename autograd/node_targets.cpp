@@ -1,5 +1,8 @@
 // The part of NodeBackward that finds memory for the gradients which a formula makes: a sum that it adds to, memory
 // that dies in this very node, or a block of its own. Every choice follows from counts that a dry trace has too.
+//
+// It would be wrong if a predicted peak were not the measured one, or if bytes differed once the program holds the
+// operands: tests/autograd/saved_reuse_test.cpp looks for both.
 #include <algorithm>
 
 #include "autograd/array.h"

@@ -1,5 +1,5 @@
 // What the preserver knows: reads, and per storage its pending reads, blocks and the index of owed bytes. Shared by
-// preserver.cpp and time_machine.cpp alone.
+// preserver.cpp, preserver_few.cpp and time_machine.cpp alone.
 //
 // Invariant: a storage has a ledger exactly while it has obligations.
 #pragma once

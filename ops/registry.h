@@ -1,5 +1,5 @@
-// The list of op families that come with the project. Programs and tests call it once, before the first tape: the tape
-// finds the op that makes strided operands contiguous here.
+// The list of op families that come with the project. Programs and tests call it once, before the first tape, which
+// makes strided operands contiguous by the registered op that says that it copies (Op::copies).
 #pragma once
 
 namespace reprise {
