@@ -7,8 +7,7 @@
 #include <functional>
 
 #include "recompute/planning/planner.h"
-#include "recompute/solver/domain.h"
-#include "recompute/solver/evaluate.h"
+#include "tests/recompute/planning/all_plans.h"
 #include "tests/recompute/planning/memory_mlp.h"
 
 namespace reprise {
@@ -62,16 +61,9 @@ std::vector<GeneralStep> general_steps() {
 
 struct DryGeneralStep {
   DryGeneralStep(const GeneralStep& general, const MemoryMlp::Sizes& sizes)
-      : step(true, sizes), walker(Walker::of_step(*step.tape, [this, general] { general.run(step); })) {
-    walker.look({}, [&](Tape& tape) {
-      for (std::size_t n = 0; n < tape.data().nodes.size(); ++n)
-        profile.forward_ns.push_back(1000 + static_cast<std::int64_t>(n) % 7 * 400);
-    });
-    profile.step_ns = 500000;
-    profile.copy = {500, 0.1, 0};
-    profile.gather = {800, 0.12, 3};
-    profile.exchange = {300, 0.2, 3};
-  }
+      : step(true, sizes),
+        walker(Walker::of_step(*step.tape, [this, general] { general.run(step); })),
+        profile(testing::made_up_profile(walker)) {}
   MemoryMlp step;
   Walker walker;
   Profile profile;
@@ -138,42 +130,12 @@ TEST(GeneralSteps, ArePlannedByEveryMethodAndHoldWhatTheirPlansSay) {
   }
 }
 
-/// Every plan under `method`, as choices.
-std::vector<solver::Choice> all_choices(const solver::Instance& instance, const PlannedMethod& method) {
-  solver::Domain domain = solver::domain_of(instance, method.allowed);
-  std::vector<solver::Choice> choices{solver::first_choice(domain)};
-  for (std::size_t u = 0; u < instance.segments.size(); ++u) {
-    for (std::size_t i = 0, n = choices.size(); i < n; ++i) {
-      for (std::uint8_t o = 0; o < instance.segments[u].options.size(); ++o) {
-        solver::Choice other = choices[i];
-        other.options[u] = o;
-        if (contains(domain, other) && o != choices[i].options[u]) choices.push_back(std::move(other));
-      }
-    }
-  }
-  for (std::size_t c = 0; c < instance.classes.size(); ++c) {
-    for (std::size_t i = 0, n = choices.size(); i < n; ++i) {
-      solver::Choice other = choices[i];
-      other.states[c] = solver::StateChoice::region;
-      if (contains(domain, other) && choices[i].states[c] != solver::StateChoice::region)
-        choices.push_back(std::move(other));
-    }
-  }
-  return choices;
-}
-
 TEST(GeneralSteps, NoWalkedPlanBeatsTheBoundOrAPlanThatIsProven) {
   for (const GeneralStep& general : general_steps()) {
     SCOPED_TRACE(general.name);
     DryGeneralStep dry(general, {.segments = 2});
-    Problem problem(dry.walker, simple_space(dry.walker), dry.profile);
     Planner planner(dry.walker, dry.profile, {.keep_values = false, .longest_run = 1, .made_for = {}});
-    const PlannedMethod& joint = planned_method("joint");
-    std::vector<std::pair<std::int64_t, std::int64_t>> plans;  // peak, time
-    for (const solver::Choice& choice : all_choices(problem.instance(), joint)) {
-      std::int64_t peak = dry.walker.schedule(problem.assignment(choice, joint.fallback())).peak.total_peak;
-      plans.emplace_back(peak, solver::evaluate(problem.instance(), choice).time_ns);
-    }
+    auto plans = testing::all_plans(dry.walker, dry.profile, planned_method("joint"));  // peak, time
     std::sort(plans.begin(), plans.end());
     std::int64_t least = planner.least("joint").predicted_peak;
     EXPECT_LE(least, plans.front().first + plans.front().first / 50);
