@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/ops/network_check.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
@@ -185,10 +186,15 @@ TEST(BatchNorm, BitsDoNotDependOnThreads) {
 TEST(BatchNorm, RefusesShapesThatDoNotFit) {
   Bench bench(DType::f32);
   Parts p = make_parts(bench, {6, 2});
-  EXPECT_THROW(batch_norm(*bench.tape, bench.tensor({6, 3}, 1), p.gamma, p.beta, p.mean, p.variance), Error);
-  EXPECT_THROW(batch_norm(*bench.tape, bench.tensor({1, 2}, 1), p.gamma, p.beta, p.mean, p.variance), Error);
-  EXPECT_THROW(batch_norm_add_relu(*bench.tape, p.x, bench.tensor({3, 2}, 1), p.gamma, p.beta, p.mean, p.variance),
-               Error);
+  testing::expect_error(ErrorKind::user, {"per-channel operands of shape [3]"}, [&] {
+    batch_norm(*bench.tape, bench.tensor({6, 3}, 1), p.gamma, p.beta, p.mean, p.variance);
+  });
+  testing::expect_error(ErrorKind::user, {"at least 2 values per channel"}, [&] {
+    batch_norm(*bench.tape, bench.tensor({1, 2}, 1), p.gamma, p.beta, p.mean, p.variance);
+  });
+  testing::expect_error(ErrorKind::user, {"a residual of x's shape [6, 2], got [3, 2]"}, [&] {
+    batch_norm_add_relu(*bench.tape, p.x, bench.tensor({3, 2}, 1), p.gamma, p.beta, p.mean, p.variance);
+  });
 }
 
 }  // namespace

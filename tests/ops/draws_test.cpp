@@ -4,6 +4,7 @@
 
 #include "core/parallel.h"
 #include "ops/unary.h"
+#include "tests/support/errors.h"
 #include "tests/support/lab.h"
 
 namespace reprise {
@@ -74,7 +75,9 @@ TEST(Dropout, KeepsWhatTheStreamSaysAndScalesIt) {
 TEST(Dropout, RefusesAProbabilityOfOne) {
   Lab lab;
   Stream stream{"s", 5, 2, 0};
-  EXPECT_THROW(dropout(*lab.tape, stream, lab.state({2}, {1, 2}), 1.0), Error);
+  testing::expect_error(ErrorKind::user, {"a probability in [0, 1), got 1"}, [&] {
+    dropout(*lab.tape, stream, lab.state({2}, {1, 2}), 1.0);
+  });
   EXPECT_EQ(stream.position, 0u);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/ops/network_check.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
@@ -157,9 +158,13 @@ TEST(InfoNce, BitsDoNotDependOnThreads) {
 TEST(InfoNce, RefusesShapesAndTemperaturesThatDoNotFit) {
   Bench bench(DType::f32);
   Tensor a = bench.tensor({3, 4}, 1), b = bench.tensor({3, 4}, 2), queue = bench.tensor({9, 4}, 3);
-  EXPECT_THROW(info_nce(*bench.tape, a, bench.tensor({2, 4}, 1), queue, 0.1), Error);
-  EXPECT_THROW(info_nce(*bench.tape, a, b, bench.tensor({9, 5}, 1), 0.1), Error);
-  EXPECT_THROW(info_nce(*bench.tape, a, b, queue, 0.0), Error);
+  testing::expect_error(ErrorKind::user, {"key [n, d]"}, [&] {
+    info_nce(*bench.tape, a, bench.tensor({2, 4}, 1), queue, 0.1);
+  });
+  testing::expect_error(ErrorKind::user, {"queue [rows, d]"}, [&] {
+    info_nce(*bench.tape, a, b, bench.tensor({9, 5}, 1), 0.1);
+  });
+  testing::expect_error(ErrorKind::user, {"a temperature above 0"}, [&] { info_nce(*bench.tape, a, b, queue, 0.0); });
 }
 
 TEST(Mse, FollowsTheDefinitionAndItsGradientsAgreeWithCentralDifferences) {
@@ -179,7 +184,9 @@ TEST(CountTopK, CountsRowsWhoseLabelIsAmongTheLargest) {
   Tensor labels = bench.labels({2, 0, 1});
   EXPECT_EQ(count_top_k(logits, labels, 1), 1);
   EXPECT_EQ(count_top_k(logits, labels, 2), 3);
-  EXPECT_THROW(count_top_k(logits, bench.labels({2, 0, 4}), 1), Error);
+  testing::expect_error(ErrorKind::user, {"labels in [0, 4), got 4 at row 2"}, [&] {
+    count_top_k(logits, bench.labels({2, 0, 4}), 1);
+  });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/ops/network_check.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
@@ -103,10 +104,16 @@ TEST(Pool, GradientsAreAddedToWhatIsThere) {
 TEST(Pool, RefusesWindowsThatDoNotFit) {
   Bench bench(DType::f32);
   Tensor x = bench.tensor({1, 4, 4, 2}, 1);
-  EXPECT_THROW(max_pool2d(*bench.tape, x, {.window = 5}), Error);
-  EXPECT_THROW(max_pool2d(*bench.tape, x, {.window = 2, .padding = 2}), Error);
-  EXPECT_THROW(max_pool2d(*bench.tape, bench.tensor({1, 40, 40, 1}, 1), {.window = 16}), Error);
-  EXPECT_THROW(avg_pool2d(*bench.tape, bench.tensor({4, 4, 2}, 1)), Error);
+  testing::expect_error(ErrorKind::user, {"a window that fits into the padded image"},
+                        [&] { max_pool2d(*bench.tape, x, {.window = 5}); });
+  testing::expect_error(ErrorKind::user, {"padding of at most half the window"},
+                        [&] { max_pool2d(*bench.tape, x, {.window = 2, .padding = 2}); });
+  testing::expect_error(ErrorKind::user, {"at most 255 positions"}, [&] {
+    max_pool2d(*bench.tape, bench.tensor({1, 40, 40, 1}, 1), {.window = 16});
+  });
+  testing::expect_error(ErrorKind::user, {"expected x [n, h, w, c], got [4, 4, 2]"}, [&] {
+    avg_pool2d(*bench.tape, bench.tensor({4, 4, 2}, 1));
+  });
 }
 
 }  // namespace

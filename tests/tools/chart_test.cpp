@@ -8,7 +8,7 @@
 #include <random>
 #include <regex>
 
-#include "core/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
 #include "tools/chart/chart.h"
@@ -376,22 +376,22 @@ TEST(Chart, TextsStandAtTheRightOfTheirPoints) {
   std::string svg = to_svg(chart_of(panel));
   EXPECT_EQ(count(svg, ">0.79</text>") + count(svg, ">1.02</text>"), 2);
   panel.series[1].texts.pop_back();
-  EXPECT_THROW(to_svg(chart_of(panel)), Error);
+  testing::expect_error(ErrorKind::internal, {"expected lists of one length"}, [&] { to_svg(chart_of(panel)); });
 }
 
 TEST(Chart, ListsOfOneLengthAreAskedFor) {
   Panel panel;
   panel.series.push_back(line("a", {1, 2}, {1}));
-  EXPECT_THROW(to_svg(chart_of(panel)), Error);
+  testing::expect_error(ErrorKind::internal, {"expected lists of one length"}, [&] { to_svg(chart_of(panel)); });
   panel.series[0] = line("a", {1, 2}, {1, 2});
   panel.series[0].low = {1};
-  EXPECT_THROW(to_svg(chart_of(panel)), Error);
+  testing::expect_error(ErrorKind::internal, {"expected lists of one length"}, [&] { to_svg(chart_of(panel)); });
   panel.series = {line("a", {1, 2}, {1, 2}), line("b", {1}, {1})};
   panel.series[0].kind = panel.series[1].kind = SeriesKind::area;
-  EXPECT_THROW(to_svg(chart_of(panel)), Error);
+  testing::expect_error(ErrorKind::internal, {"expected lists of one length"}, [&] { to_svg(chart_of(panel)); });
   panel.series.clear();
   panel.heat_map = HeatMap{{"r"}, {"c"}, {1, 2}};
-  EXPECT_THROW(to_svg(chart_of(panel)), Error);
+  testing::expect_error(ErrorKind::internal, {"expected 1 x 1 values, got 2"}, [&] { to_svg(chart_of(panel)); });
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ TEST_F(RecordFiles, AppendedLinesAreReadBackAndAnUnfinishedOneIsCutOff) {
     RecordFile records(file_, "a");
     records.append(record("one"));
     records.append(record("two"));
-    EXPECT_THROW(records.append(record("two")), Error);
+    testing::expect_error(ErrorKind::internal, {"a second"}, [&] { records.append(record("two")); });
     EXPECT_PRED2(contains, user_error([&] { RecordFile second(file_, "a"); }), "another process works on this study");
   }
   std::ofstream(file_, std::ios::app) << json_line(record("three")).substr(0, 40);
