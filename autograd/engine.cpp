@@ -157,7 +157,7 @@ void BackwardEngine::mark(std::span<const Value> of) {
                              [&](const BackwardState::LeafUse& use) { return use.leaf == operand.leaf; });
       require_fitting(operand);
       if (at == state_.leaves.end())
-        state_.leaves.push_back({operand.leaf, n, 0, false});
+        state_.leaves.push_back({operand.leaf, n, 0});
       else
         at->lowest = n;
     });

@@ -131,7 +131,6 @@ struct BackwardState {
     LeafRef leaf;
     std::uint32_t lowest;  // the last node, in backward order, that contributes
     std::size_t next_hook = 0;
-    bool done = false;
   };
   std::vector<LeafUse> leaves;
   std::size_t first_pending_leaf = 0;

@@ -11,8 +11,7 @@
 namespace reprise {
 
 /// One line a difference, those of one segment indented below its line; empty when the documents say the same. At most
-/// `most_per_segment` differences of each kind are listed in one segment, then they are counted.
-std::vector<std::string> diff_contracts(const ContractDocument& a, const ContractDocument& b,
-                                        std::size_t most_per_segment = 4);
+/// `most` differences of each kind are listed in one segment, then they are counted.
+std::vector<std::string> diff_contracts(const ContractDocument& a, const ContractDocument& b, std::size_t most = 4);
 
 }  // namespace reprise

@@ -25,7 +25,7 @@ MeasuredSteps measure_steps(const Config& config, const std::shared_ptr<const Pl
 void run_one_step(const Config& config, const std::shared_ptr<const Plan>& plan,
                   const std::function<void(Tape&)>& begin, const std::function<void()>& end);
 
-/// `plan` was made by `planner` from a problem without times. Fills all but trace and build. Errors: memory.
+/// `plan` was made by `planner` from a problem without times. Fills all but trace, build and optimiser. Errors: memory.
 Profile measure_profile(const Config& config, const std::shared_ptr<const Plan>& plan, const Planner& planner);
 
 }  // namespace reprise
