@@ -84,7 +84,7 @@ std::string target_of(const Case& c) {
 }
 
 void add_case(const BenchOptions& options, const Case& c, Report& report) {
-  Row row{.what = c.name(), .unit = "s", .ours = {}, .bound_by = {}, .peer = {}, .target = target_of(c), .note = {}};
+  Row row{.what = c.name(), .unit = "s", .target = target_of(c)};
   Child child;
   Json line;
   for (int round = 0; round < options.rounds_or(1); ++round) {

@@ -47,6 +47,10 @@ std::string percent(const Solution& solution, std::int64_t base) {
   return solution.feasible ? fmt::format("{:+.2f}", over(solution.time_ns, base)) : "-";
 }
 
+std::string certificate(const Solution& solution) {
+  return solution.proven ? "proven" : fmt::format("gap {:.4f} %", 100 * solution.gap);
+}
+
 void add_trace(const Trace& trace, Report& report, bool quick) {
   solver::Instance instance = instance_of(trace, kTraceSegments);
   std::int64_t peak = solver::solve(instance, INT64_MAX / 4, kMethods[0].second).peak;
@@ -63,18 +67,11 @@ void add_trace(const Trace& trace, Report& report, bool quick) {
       others += fmt::format("{}{} {}", others.empty() ? "" : ", ", name, percent(joint, instance.base_time_ns));
     }
     Row row{.what = fmt::format("{} at {} % of {:.2f} GB", trace.name, share, static_cast<double>(peak) / 1e9),
-            .unit = "%",
-            .ours = {},
-            .bound_by = {},
-            .peer = {},
-            .target = {},
-            .note = {}};
+            .unit = "%"};
     row.ours.add(joint.feasible ? over(joint.time_ns, instance.base_time_ns) : std::nan(""));
     row.note =
-        others + (joint.feasible
-                      ? fmt::format("; {} in {:.2f} s",
-                                    joint.proven ? "proven" : fmt::format("gap {:.4f} %", 100 * joint.gap), seconds)
-                      : fmt::format("; the least is {:.0f} %", 100 * smallest / static_cast<double>(peak)));
+        others + (joint.feasible ? fmt::format("; {} in {:.2f} s", certificate(joint), seconds)
+                                 : fmt::format("; the least is {:.0f} %", 100 * smallest / static_cast<double>(peak)));
     report.add(std::move(row));
   }
 }
@@ -98,17 +95,13 @@ Cuts cuts_of(const Trace& trace) {
 
 constexpr double kGibibyte = 1073741824.0;
 
-std::string certificate(const Solution& solution) {
-  return solution.proven ? "proven" : fmt::format("gap {:.4f} %", 100 * solution.gap);
-}
-
 std::string took(double seconds) {
   return seconds > 0 ? fmt::format(" took {:.0f} s", seconds) : std::string(": no time");
 }
 
 struct PublishedPlan {
   std::string instance;
-  double gigabytes = 0;
+  double gigabytes = 0;           // of 2^30 bytes
   double time = 0;                // in 10 us
   double solve_seconds = 0;       // not above 0: not told
   std::optional<double> bound{};  // as time, of any plan of their space; nothing: none is published
@@ -132,13 +125,7 @@ void add_graph(const Trace& trace, const std::string& key, const std::vector<Pub
       best = joint;
       segments = instance.segments.size();
     }
-    Row row{.what = fmt::format("{} in {} GiB", key, gigabytes),
-            .unit = "%",
-            .ours = {},
-            .bound_by = {},
-            .peer = {},
-            .target = {},
-            .note = {}};
+    Row row{.what = fmt::format("{} in {} GiB", key, gigabytes), .unit = "%"};
     row.ours.add(best.feasible ? over(best.time_ns, cuts.instances[0].base_time_ns) : std::nan(""));
     // Theirs counts in 10 us. What it starts from is the sum over the graph: a published start holds its own recompute.
     double base = static_cast<double>(cuts.instances[0].base_time_ns) / 1e4;
