@@ -64,6 +64,11 @@ const Json& json_at(const Json& value, std::string_view path) {
   return *at;
 }
 
+std::string text_in(const Json& value, const char* key) {
+  auto found = value.find(key);
+  return found != value.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 std::string json_pretty(const Json& value) {
   std::string out;
   print(value, 0, out);

@@ -16,6 +16,9 @@ std::string json_line(const Json& value);
 /// What stands at "a/b" in nested objects; null where there is nothing, or no object on the way.
 const Json& json_at(const Json& value, std::string_view path);
 
+/// The text under `key`; empty where there is none, or no object.
+std::string text_in(const Json& value, const char* key);
+
 /// Indented by two blanks, with a line end; lists stand on one line.
 std::string json_pretty(const Json& value);
 

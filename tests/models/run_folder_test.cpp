@@ -239,6 +239,12 @@ TEST(JsonText, APathThatLeadsNowhereIsNull) {
     EXPECT_TRUE(json_at(value, path).is_null()) << path;
 }
 
+TEST(JsonText, WhatIsNoTextReadsAsEmpty) {
+  EXPECT_EQ(text_in(Json{{"a", "b"}}, "a"), "b");
+  for (const Json& other : {Json(), Json(5), Json({1, 2}), Json({{"a", 1}}), Json({{"b", "a"}})})
+    EXPECT_EQ(text_in(other, "a"), "");
+}
+
 TEST(Progress, TheLineFitsTheTerminal) {
   ProgressState state{"train", 2, 20, 90, 1560, 4.12345, 812.4, 101187584, 184};
   EXPECT_EQ(progress_text(state, 200),

@@ -228,7 +228,8 @@ TEST(Report, MemoryOverAStepIsSummedAtItsPeak) {
         R"({"method": "joint", "categories": {"a": ["x"]}})",
         R"({"method": "joint", "memory": {"predicted": {"before": {}, "delta": [1], "category": ["state"]}}})"}) {
     write_text(folder / "extra/b.json", bad);
-    EXPECT_THROW(make_report(folder), Error) << bad;
+    SCOPED_TRACE(bad);
+    testing::expect_error(ErrorKind::user, {"[report] ", "b.json"}, [&] { make_report(folder); });
   }
 }
 

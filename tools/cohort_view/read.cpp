@@ -26,11 +26,6 @@ template <class... Args>
   fail(ErrorKind::user, "[cohort] {}:{}: {}", file.string(), line, fmt::format(format, std::forward<Args>(args)...));
 }
 
-std::string text_in(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 struct Lines {
   fs::path file;
   std::vector<std::string> lines;

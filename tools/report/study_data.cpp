@@ -137,9 +137,4 @@ double number_in(const Json& json, const char* key) {
   return found != json.end() && found->is_number() ? found->get<double>() : Measured::kNone;
 }
 
-std::string text_in(const Json& json, const char* key) {
-  auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 }  // namespace reprise::report

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/run/json_text.h"
 #include "tools/study/record.h"
 #include "tools/study/statistics.h"
 
@@ -86,8 +87,7 @@ const Json& start_of(const Study& study);
 double smallest_feasible(const Study& study, const std::string& workload, const std::string& granularity,
                          const std::string& method);
 
-/// Fields that a record may lack or have as null.
+/// The number under `key`; Measured::kNone where a record lacks it or has null.
 double number_in(const Json& json, const char* key);
-std::string text_in(const Json& json, const char* key);
 
 }  // namespace reprise::report
