@@ -16,7 +16,8 @@ namespace {
 // Tiles from which on transforming the kernels is paid for by the products that it saves (measured: some 12).
 constexpr std::int64_t kFewestTiles = 24;
 
-// Rows that one pass over a transformed kernel serves; tiles are taken in multiples of it.
+// Rows that one pass over a transformed kernel serves; tiles are taken in multiples of it. By 2 registers of columns,
+// or half as many rows by 4, these are 24 sums, which with their factors fit into 32 registers.
 constexpr std::int64_t kRowsAtOnce = 12;
 
 // Channels that are summed at once. Sums of such sums keep more digits than one long sum: the error of 512 channels
@@ -258,6 +259,7 @@ const char* refusal(const ConvGeometry& g) {
   if (g.padding != Pair(1)) return "it takes padding 1 only";
   if (g.groups != 1) return "it takes one group only";
   if (g.in % kLanes != 0 || g.out % kLanes != 0) return "it takes multiples of 16 channels";
+  static_assert(kFewestTiles == 24, "the text below says so");
   if (Sizes(g, ConvPass::forward).tiles < kFewestTiles) return "it pays from 24 tiles of 4x4 pixels";
   return nullptr;
 }
