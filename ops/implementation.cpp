@@ -27,7 +27,7 @@ const char* library_refusal(DType dtype) {
 
 const char* winograd_refusal(const ConvGeometry& g, DType dtype) {
   if (const char* reason = fast_refusal(dtype)) return reason;
-  if (onednn::refusal() == nullptr && !onednn::has_avx512()) return "oneDNN does without AVX-512, by its environment";
+  if (onednn::refusal() == nullptr && !onednn::uses_avx512()) return "oneDNN does without AVX-512, by its environment";
   return winograd::refusal(g);
 }
 

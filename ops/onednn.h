@@ -19,7 +19,8 @@ const char* refusal();
 const char* isa_name();
 /// "2.6.0"; "not built in" without it.
 const char* version();
-bool has_avx512();
+/// Whether oneDNN's kernels are those for AVX-512: the processor has it, and the environment of the library lets it.
+bool uses_avx512();
 /// Whether the processor is AMD's.
 bool is_amd();
 

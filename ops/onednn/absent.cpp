@@ -9,7 +9,7 @@ namespace reprise::onednn {
 const char* refusal() { return "this build is without oneDNN"; }
 const char* version() { return "not built in"; }
 const char* isa_name() { return "none"; }
-bool has_avx512() { return false; }
+bool uses_avx512() { return false; }
 bool is_amd() { return false; }
 const char* conv_refusal(const ConvGeometry&, ConvPass) { return refusal(); }
 const char* conv_kernel_name(const ConvGeometry&, ConvPass) { return ""; }

@@ -47,7 +47,7 @@ void Reorder::run(const void* source, void* target) {
   execute(primitive, args, 2);
 }
 
-bool has_avx512() {
+bool uses_avx512() {
   static const bool answer = [] {
     auto isa = dnnl::get_effective_cpu_isa();
     return isa == dnnl::cpu_isa::avx512_core || isa == dnnl::cpu_isa::avx512_core_vnni ||
@@ -57,7 +57,7 @@ bool has_avx512() {
 }
 
 const char* refusal() {
-  static const char* const answer = has_avx512() || dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx2 ||
+  static const char* const answer = uses_avx512() || dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx2 ||
                                             dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx2_vnni
                                         ? nullptr
                                         : "the processor has no AVX2";
@@ -72,7 +72,7 @@ const char* version() {
   return text.c_str();
 }
 
-const char* isa_name() { return has_avx512() ? "avx512_core" : refusal() ? "older than avx2" : "avx2"; }
+const char* isa_name() { return uses_avx512() ? "avx512_core" : refusal() ? "older than avx2" : "avx2"; }
 
 bool is_amd() {
 #if defined(__x86_64__)

@@ -138,7 +138,7 @@ Limits measure_limits(bool quick) {
 Machine this_machine() {
   Machine machine;
   machine.cpu = processor_name();
-  machine.isa = onednn::has_avx512() ? "avx512" : "avx2";
+  machine.isa = onednn::uses_avx512() ? "avx512" : "avx2";
   cpu_set_t cores;
   CPU_ZERO(&cores);
   machine.cores = ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
