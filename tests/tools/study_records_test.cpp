@@ -96,6 +96,9 @@ TEST(StudyRecords, AFailedRecordMayLackWhatWasNotMeasured) {
 class RecordFiles : public ::testing::Test {
  protected:
   void SetUp() override { file_ = folder_ / "records.jsonl"; }
+  std::vector<Record> records_in_file(const std::string& study = "") const {
+    return parse_records(testing::file_text(file_), file_.string(), study);
+  }
   testing::TempFolder folder_;
   fs::path file_;
 };
@@ -109,11 +112,11 @@ TEST_F(RecordFiles, AppendedLinesAreReadBackAndAnUnfinishedOneIsCutOff) {
     EXPECT_PRED2(contains, user_error([&] { RecordFile second(file_, "a"); }), "another process works on this study");
   }
   std::ofstream(file_, std::ios::app) << json_line(record("three")).substr(0, 40);
-  EXPECT_EQ(read_records(file_, "a").size(), 2u) << "what a killed process did not finish is no record";
+  EXPECT_EQ(records_in_file("a").size(), 2u) << "what a killed process did not finish is no record";
   RecordFile records(file_, "a");
   EXPECT_EQ(records.cut_off(), 40u);
   records.append(record("three"));
-  std::vector<Record> all = read_records(file_);
+  std::vector<Record> all = records_in_file();
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[2].id, "three");
   EXPECT_EQ(all[2].line, 3);

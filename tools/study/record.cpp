@@ -191,15 +191,6 @@ std::vector<Record> parse_records(const std::string& text, const std::string& or
   return records;
 }
 
-std::vector<Record> read_records(const fs::path& file, const std::string& study) {
-  int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    fail(ErrorKind::user, "[study] expected records in {}, cannot read it: {}", file.string(), std::strerror(errno));
-  std::string text = contents_of(descriptor, file);
-  ::close(descriptor);
-  return parse_records(text, file.string(), study);
-}
-
 Json count_records(const std::vector<Record>& records) {
   Json failed = Json::array();
   std::map<std::string, std::map<std::string, std::int64_t>> numbers;

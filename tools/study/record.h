@@ -31,8 +31,6 @@ struct Record {
 /// or with an id that an earlier line has; "FILE:LINE: expected ..., got ...".
 std::vector<Record> parse_records(const std::string& text, const std::string& origin, const std::string& study = "",
                                   std::size_t* whole = nullptr);
-/// Errors (user): the file is missing, and as above.
-std::vector<Record> read_records(const std::filesystem::path& file, const std::string& study = "");
 
 /// `records` (kind -> status -> how many) and `failed` (ids), as every analysis begins.
 Json count_records(const std::vector<Record>& records);
@@ -41,7 +39,7 @@ Json count_records(const std::vector<Record>& records);
 class RecordFile {
  public:
   /// Makes the file where there is none. Cuts off a last line without an end. Errors: io; user when another process
-  /// holds it, or as read_records.
+  /// holds it, or as of parse_records().
   RecordFile(const std::filesystem::path& file, const std::string& study);
   ~RecordFile();
   RecordFile(const RecordFile&) = delete;
