@@ -22,7 +22,8 @@ class StepRows {
   int add_node(std::uint32_t unit);
   /// Rows of the next backward. `reached`: per node, whether it will be visited.
   void add_backward(const Units& units, const std::vector<std::uint8_t>& reached);
-  /// The row of `unit` in the backward added last; for one that it does not reach, of the next one that it does.
+  /// The row of `unit` in the backward added last; where that does not reach it, of the unit that it reaches next, or
+  /// its last row where none is left.
   int now(std::uint32_t unit) const { return now_[unit]; }
 
   int count() const { return static_cast<int>(rows_.size()); }
@@ -33,7 +34,7 @@ class StepRows {
   /// All rows of a unit, ascending; the first is a forward.
   const std::vector<int>& of_unit(std::uint32_t unit) const { return of_unit_[unit]; }
   int forward_of(std::uint32_t unit) const { return of_unit_[unit].front(); }
-  /// The row of `unit` in backward number `backward`, or the last one of that backward, which does not reach it.
+  /// The row of `unit` in backward number `backward`; the last row of that backward where it does not reach the unit.
   int in_backward(std::uint32_t unit, std::uint32_t backward) const;
   /// How many backwards have reached `unit` up to `row`, itself included.
   int visits(std::uint32_t unit, int row) const;
