@@ -8,7 +8,7 @@ namespace reprise {
 
 namespace {
 
-/// Nodes of a closing segment that lie on no path to anything still reachable owe nothing (design, rule 5).
+/// Nodes of a closing segment that lie on no path to anything still reachable owe nothing.
 void prune(TapeData& data, Preserver& preserver, const SegmentInstance& instance) {
   std::vector<std::uint8_t> live(instance.end_value - instance.first_value, 0);
   for (std::uint32_t n = instance.end_node; n-- > instance.first_node;) {

@@ -1,5 +1,5 @@
 // Intrusive reference counting without atomics. Storages, handles and leaves belong to the thread of their step
-// (design: threads fan out inside an op only), so a count never needs a lock; copying a Ref costs one increment.
+// (threads fan out inside an op only), so a count never needs a lock; copying a Ref costs one increment.
 #pragma once
 
 #include <cstddef>
