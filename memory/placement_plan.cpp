@@ -23,6 +23,24 @@ std::int64_t lowest_free(const std::vector<Placed>& placed, const BlockLife& lif
   return at;
 }
 
+/// Gives the blocks of `order` their places, one after the other. Returns the bytes that all of them take.
+std::int64_t place_in_order(std::span<const BlockLife> lives, const std::vector<std::size_t>& order,
+                            PlacementPlan& plan) {
+  std::vector<Placed> placed;
+  placed.reserve(order.size());
+  std::int64_t extent = 0;
+  for (std::size_t i : order) {
+    const BlockLife& life = lives[i];
+    std::int64_t offset = lowest_free(placed, life);
+    Placed one{offset, offset + life.charged, life.begin, life.end};
+    auto later = [](std::int64_t o, const Placed& p) { return o < p.offset; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, later), one);
+    plan.blocks[i].offset = offset;
+    extent = std::max(extent, one.end_offset);
+  }
+  return extent;
+}
+
 }  // namespace
 
 PlacementPlan plan_placement(std::span<const BlockLife> lives, std::int64_t small) {
@@ -37,16 +55,13 @@ PlacementPlan plan_placement(std::span<const BlockLife> lives, std::int64_t smal
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return lives[a].charged != lives[b].charged ? lives[a].charged > lives[b].charged : a < b;
   });
-  std::vector<Placed> placed;
-  placed.reserve(order.size());
-  for (std::size_t i : order) {
-    const BlockLife& life = lives[i];
-    std::int64_t offset = lowest_free(placed, life);
-    Placed one{offset, offset + life.charged, life.begin, life.end};
-    auto later = [](std::int64_t o, const Placed& p) { return o < p.offset; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, later), one);
-    plan.blocks[i].offset = offset;
-  }
+  std::int64_t best = place_in_order(lives, order, plan);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::int64_t of_a = lives[a].end - lives[a].begin, of_b = lives[b].end - lives[b].begin;
+    return of_a != of_b ? of_a > of_b : a < b;
+  });
+  PlacementPlan other = plan;
+  if (place_in_order(lives, order, other) < best) return other;
   return plan;
 }
 

@@ -28,8 +28,9 @@ struct PlacementPlan {
 };
 
 /// Largest first, each at the lowest place that is free all its life ("greedy by size", Pisarchyk and Lee, Efficient
-/// Memory Management for Deep Neural Net Inference, 2020). Blocks up to `small` bytes are left to the allocator; so are
-/// all of a step of more than 8,000 blocks, since the work grows with their square.
+/// Memory Management for Deep Neural Net Inference, 2020); or longest-lived first, where that takes fewer bytes: where
+/// large blocks of the forward stay and large ones of the backward come and go above them. Blocks up to `small` bytes
+/// are left to the allocator; so are all of a step of more than 8,000 blocks, since the work grows with their square.
 PlacementPlan plan_placement(std::span<const BlockLife> lives, std::int64_t small);
 
 }  // namespace reprise

@@ -24,6 +24,9 @@ constexpr std::int64_t kRowsAtOnce = 12;
 // stays near that of 64.
 constexpr std::int64_t kDepth = 64;
 
+// Input channels whose kernels a thread transforms at once.
+constexpr std::int64_t kKernelsAtOnce = 8;
+
 // How many tiles are transformed, multiplied and transformed back at once. Measured: they stay in the second-level
 // cache; where the kernels alone do not fit there, more tiles share the reading of them.
 std::int64_t tiles_at_once(std::int64_t k, std::int64_t n) {
@@ -151,18 +154,31 @@ REPRISE_AVX512 void transform_back(const Sizes& s, const Tile& tile, const float
   }
 }
 
-/// Kernels [out, in, 3, 3] transformed into [point][k][n]; turned round and with channels exchanged for gradients of x.
-REPRISE_AVX512 void transform_kernels(const Sizes& s, const float* weight, bool turned, float* out) {
-  for (std::int64_t k = 0; k < s.k; ++k) {
-    for (std::int64_t n = 0; n < s.n; n += kLanes) {
-      alignas(64) float numbers[9 * kLanes];
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const float* kernel = weight + 9 * (turned ? k * s.n + n + lane : (n + lane) * s.k + k);
-        for (int i = 0; i < 9; ++i) numbers[i * kLanes + lane] = kernel[turned ? 8 - i : i];
-      }
-      transform<3, kPatch, transform_g>(KernelIn{numbers}, PointsOut{out + k * s.n + n, s.k * s.n});
-    }
+/// One vector of kernels [out, in, 3, 3], transformed.
+REPRISE_AVX512 void transform_kernel(const Sizes& s, const float* weight, bool turned, std::int64_t k, std::int64_t n,
+                                     float* out) {
+  alignas(64) float numbers[9 * kLanes];
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const float* kernel = weight + 9 * (turned ? k * s.n + n + lane : (n + lane) * s.k + k);
+    for (int i = 0; i < 9; ++i) numbers[i * kLanes + lane] = kernel[turned ? 8 - i : i];
   }
+  transform<3, kPatch, transform_g>(KernelIn{numbers}, PointsOut{out + k * s.n + n, s.k * s.n});
+}
+
+/// Calls fn(k, n) for all k and each vector of n, on all threads. A few k at a time: kernels of neighbouring k lie side
+/// by side, transformed numbers of neighbouring n do.
+template <class Fn>
+void for_each_kernel(const Sizes& s, Fn&& fn) {
+  parallel_blocks(s.k, kKernelsAtOnce, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = 0; n < s.n; n += kLanes) {
+      for (std::int64_t k = begin; k < end; ++k) fn(k, n);
+    }
+  });
+}
+
+/// Kernels [out, in, 3, 3] transformed into [point][k][n]; turned round and with channels exchanged for gradients of x.
+void transform_kernels(const Sizes& s, const float* weight, bool turned, float* out) {
+  for_each_kernel(s, [&](std::int64_t k, std::int64_t n) { transform_kernel(s, weight, turned, k, n, out); });
 }
 
 /// c[tile][n] (+)= a[tile][k] b[k][n] for `tiles` rows, `depth` numbers of k.
@@ -184,9 +200,10 @@ REPRISE_AVX512 void multiply_point(const Sizes& s, std::int64_t tiles, std::int6
   }
 }
 
-/// right[point][tile][n] = left[point][tile][k] kernel[point][k][n], for the first `tiles` of a block.
-void multiply_tiles(const Sizes& s, std::int64_t tiles, const float* left, const float* kernel, float* right) {
-  for (int point = 0; point < kPoints; ++point) {
+/// right[point][tile][n] = left[point][tile][k] kernel[point][k][n], for the first `tiles` of a block and some points.
+void multiply_tiles(const Sizes& s, std::int64_t tiles, std::int64_t first_point, std::int64_t end_point,
+                    const float* left, const float* kernel, float* right) {
+  for (std::int64_t point = first_point; point < end_point; ++point) {
     const float *a = left + point * s.block * s.k, *b = kernel + point * s.k * s.n;
     float* c = right + point * s.block * s.n;
     multiply_point<false>(s, tiles, std::min(s.k, kDepth), a, b, c);
@@ -195,58 +212,85 @@ void multiply_tiles(const Sizes& s, std::int64_t tiles, const float* left, const
   }
 }
 
+/// Tiles [begin, end) of x, transformed into left[point][tile from `first` on][k].
+void transform_tiles(const Sizes& s, const float* x, std::int64_t first, std::int64_t begin, std::int64_t end,
+                     const float* zeros, float* left) {
+  Tile tile(s, begin);
+  for (std::int64_t t = begin; t < end; ++t, tile.next(s)) {
+    transform_pixels<kPatch, transform_d>(s, x + tile.image * s.h * s.w * s.k, s.k, tile.y - 1, tile.x - 1, zeros,
+                                          left + (t - first) * s.k, s.block * s.k);
+  }
+}
+
+/// The way back, into y.
+template <bool kAdd>
+void finish_tiles(const Sizes& s, const float* right, std::int64_t first, std::int64_t begin, std::int64_t end,
+                  const float* bias, float* y) {
+  Tile tile(s, begin);
+  for (std::int64_t t = begin; t < end; ++t, tile.next(s))
+    transform_back<kAdd>(s, tile, right + (t - first) * s.n, s.block * s.n, bias, y);
+}
+
+/// All tiles in one block: threads share them, then the points, so that each reads a part of the kernels, then the
+/// tiles.
+template <bool kAdd>
+void convolve_few(const Sizes& s, const Buffers& b, const float* x, const float* bias, float* y) {
+  std::int64_t tiles = (s.tiles + s.shares - 1) / s.shares, points = (kPoints + s.shares - 1) / s.shares;
+  parallel_blocks(s.tiles, tiles,
+                  [&](std::int64_t begin, std::int64_t end) { transform_tiles(s, x, 0, begin, end, b.zeros, b.left); });
+  parallel_blocks(kPoints, points, [&](std::int64_t begin, std::int64_t end) {
+    multiply_tiles(s, s.tiles, begin, end, b.left, b.kernel, b.right);
+  });
+  parallel_blocks(s.tiles, tiles, [&](std::int64_t begin, std::int64_t end) {
+    finish_tiles<kAdd>(s, b.right, 0, begin, end, bias, y);
+  });
+}
+
 /// y = x convolved with the kernels that the buffers hold transformed; every tile by itself.
 template <bool kAdd>
 void convolve(const Sizes& s, const Buffers& buffers, const float* x, const float* bias, float* y) {
   std::fill(buffers.zeros, buffers.zeros + s.k, 0.0f);
+  if (s.tiles <= s.block) return convolve_few<kAdd>(s, buffers, x, bias, y);
   parallel_blocks(s.tiles, s.share(), [&](std::int64_t begin, std::int64_t end) {
     std::int64_t share = begin / s.share();
     float *left = buffers.left + share * buffers.left_size, *right = buffers.right + share * buffers.right_size;
     for (std::int64_t first = begin; first < end; first += s.block) {
       std::int64_t tiles = std::min(s.block, end - first);
-      Tile tile(s, first);
-      for (std::int64_t t = 0; t < tiles; ++t, tile.next(s)) {
-        transform_pixels<kPatch, transform_d>(s, x + tile.image * s.h * s.w * s.k, s.k, tile.y - 1, tile.x - 1,
-                                              buffers.zeros, left + t * s.k, s.block * s.k);
-      }
+      transform_tiles(s, x, first, first, first + tiles, buffers.zeros, left);
       // Rows behind the last tile are what the workspace held: their products are not read.
-      multiply_tiles(s, tiles, left, buffers.kernel, right);
-      tile = Tile(s, first);
-      for (std::int64_t t = 0; t < tiles; ++t, tile.next(s))
-        transform_back<kAdd>(s, tile, right + t * s.n, s.block * s.n, bias, y);
+      multiply_tiles(s, tiles, 0, kPoints, left, buffers.kernel, right);
+      finish_tiles<kAdd>(s, right, first, first, first + tiles, bias, y);
     }
   });
 }
 
-/// sums[k][n] += left[tile][k] right[tile][n] over `tiles` tiles, at one point.
+/// sums[k][n] (+)= left[tile][k] right[tile][n] over `tiles` tiles, at one point.
+template <bool kAdd>
 REPRISE_AVX512 void add_products(const Sizes& s, std::int64_t tiles, const float* left, const float* right,
                                  float* sums) {
   std::int64_t n = 0;
   for (; n + 4 * kLanes <= s.n; n += 4 * kLanes) {
     for (std::int64_t k = 0; k < s.k; k += 4)
-      multiply<4, 4, true>(tiles, left + k, 1, s.k, right + n, s.n, sums + k * s.n + n, s.n);
+      multiply<4, 4, kAdd>(tiles, left + k, 1, s.k, right + n, s.n, sums + k * s.n + n, s.n);
   }
   for (; n + 2 * kLanes <= s.n; n += 2 * kLanes) {
     for (std::int64_t k = 0; k < s.k; k += 8)
-      multiply<8, 2, true>(tiles, left + k, 1, s.k, right + n, s.n, sums + k * s.n + n, s.n);
+      multiply<8, 2, kAdd>(tiles, left + k, 1, s.k, right + n, s.n, sums + k * s.n + n, s.n);
   }
   for (; n < s.n; n += kLanes) {
     for (std::int64_t k = 0; k < s.k; k += 16)
-      multiply<16, 1, true>(tiles, left + k, 1, s.k, right + n, s.n, sums + k * s.n + n, s.n);
+      multiply<16, 1, kAdd>(tiles, left + k, 1, s.k, right + n, s.n, sums + k * s.n + n, s.n);
   }
 }
 
-/// The sums of all points transformed back into the gradient of the kernels [out, in, 3, 3].
-REPRISE_AVX512 void transform_sums(const Sizes& s, const float* sums, float* dw, bool accumulate) {
-  for (std::int64_t k = 0; k < s.k; ++k) {
-    for (std::int64_t n = 0; n < s.n; n += kLanes) {
-      alignas(64) float numbers[9 * kLanes];
-      transform<kPatch, 3, transform_s>(PointsIn{sums + k * s.n + n, s.k * s.n}, KernelOut{numbers});
-      for (int lane = 0; lane < kLanes; ++lane) {
-        float* kernel = dw + 9 * ((n + lane) * s.k + k);
-        for (int i = 0; i < 9; ++i) kernel[i] = numbers[i * kLanes + lane] + (accumulate ? kernel[i] : 0.0f);
-      }
-    }
+/// The sums of a vector of kernels at all points, transformed back into their gradient.
+REPRISE_AVX512 void transform_sum(const Sizes& s, const float* sums, std::int64_t k, std::int64_t n, float* dw,
+                                  bool accumulate) {
+  alignas(64) float numbers[9 * kLanes];
+  transform<kPatch, 3, transform_s>(PointsIn{sums + k * s.n + n, s.k * s.n}, KernelOut{numbers});
+  for (int lane = 0; lane < kLanes; ++lane) {
+    float* kernel = dw + 9 * ((n + lane) * s.k + k);
+    for (int i = 0; i < 9; ++i) kernel[i] = numbers[i * kLanes + lane] + (accumulate ? kernel[i] : 0.0f);
   }
 }
 
@@ -294,7 +338,6 @@ void backward_weights(const ConvGeometry& g, const float* x, const float* dy, fl
   Buffers buffers(s, workspace.data());
   float* sums = buffers.kernel;
   std::fill(buffers.zeros, buffers.zeros + std::max(s.k, s.n), 0.0f);
-  std::fill(sums, sums + s.kernel(), 0.0f);
   std::int64_t most = s.shares * s.block;  // tiles that both buffers hold
   for (std::int64_t first = 0; first < s.tiles; first += most) {
     std::int64_t tiles = std::min(most, s.tiles - first);
@@ -311,12 +354,13 @@ void backward_weights(const ConvGeometry& g, const float* x, const float* dy, fl
       for (std::int64_t point = begin; point < end; ++point) {
         const float *left = buffers.left + point * most * s.k, *right = buffers.right + point * most * s.n;
         for (std::int64_t t = 0; t < tiles; t += s.block) {
-          add_products(s, std::min(s.block, tiles - t), left + t * s.k, right + t * s.n, sums + point * s.k * s.n);
+          auto add = first + t == 0 ? add_products<false> : add_products<true>;
+          add(s, std::min(s.block, tiles - t), left + t * s.k, right + t * s.n, sums + point * s.k * s.n);
         }
       }
     });
   }
-  transform_sums(s, sums, dw, accumulate);
+  for_each_kernel(s, [&](std::int64_t k, std::int64_t n) { transform_sum(s, sums, k, n, dw, accumulate); });
 }
 
 #else

@@ -56,6 +56,7 @@ class Writer {
     for (std::size_t j = 0; j < instance_.objects.size(); ++j) write_object(j);
     for (std::size_t k = 0; k < instance_.joint_times.size(); ++k) write_joint(k);
     for (std::size_t t = 0; t < rows_.size(); ++t) write_row(t);
+    for (std::int32_t c : classes_) write_class(c);
     std::string text = "Minimize\n obj:" + cost_.text() + "\nSubject To\n" + constraints_ +
                        " fixed: one = 1\nBounds\n" + bounds_ + "Binaries\n" + binaries_;
     for (std::int32_t c : classes_) text += fmt::format(" y{}\n", c);
@@ -140,6 +141,13 @@ class Writer {
     if (!write_use(name, joint.segment, joint.options, joint.read_class, joint.state)) return;
     bounds_ += fmt::format(" 0 <= {} <= 1\n", name);
     cost_.add(joint.time_ns, name);
+  }
+
+  /// Where the method leaves a class one state, y is that one: a use of the other was never written, and costs nothing.
+  void write_class(std::int32_t c) {
+    auto may = [&](StateChoice state) { return ((domain_.states[c] >> static_cast<int>(state)) & 1U) != 0; };
+    if (may(StateChoice::whole) && may(StateChoice::region)) return;
+    constraints_ += fmt::format(" state{}: y{} = {}\n", c, c, may(StateChoice::region) ? 1 : 0);
   }
 
   void write_row(std::size_t t) {

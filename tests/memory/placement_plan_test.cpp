@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "memory/memory.h"
@@ -54,6 +55,15 @@ PlacementPlan planned_step() {
   EXPECT_EQ(lives.size(), 3u);
   EXPECT_EQ(lives[1].end, 4);  // after three requests and one release
   return plan_placement(lives, Arena::kSmallBytes);
+}
+
+TEST(PlacementPlan, TheOrderThatTakesFewerBytesIsTaken) {
+  // Largest first, the second block stands between the fourth and the third, which then lies a unit higher.
+  std::vector<BlockLife> lives{{128, 0, 2}, {128, 1, 5}, {64, 4, 11}, {192, 5, 13}};
+  std::int64_t extent = 0;
+  for (const PlacementPlan::Block& block : plan_placement(lives, 0).blocks)
+    extent = std::max(extent, block.offset + block.charged);
+  EXPECT_EQ(extent, 256);
 }
 
 TEST(PlacementPlan, TheArenaFollowsItAndHoldsNoMoreThanThePeak) {

@@ -10,7 +10,8 @@ Config step_config(const BenchOptions& options, const std::string& method, const
   return parse_config(
       "{}", "bench",
       {fmt::format("model.encoder.preset={}", options.preset), fmt::format("train.batch={}", options.batch_or_preset()),
-       "train.lr=0.01", fmt::format("recompute.method={}", method), fmt::format("recompute.segments={}", segments)});
+       fmt::format("threads={}", options.threads), "train.lr=0.01", fmt::format("recompute.method={}", method),
+       fmt::format("recompute.segments={}", segments)});
 }
 
 std::string residual_blocks(const BenchOptions& options) {

@@ -65,6 +65,26 @@ TEST(Cbc, FindsNoBetterPlanAndNoLowerBoundOnRandomInstances) {
   EXPECT_GE(decided, 25);
 }
 
+// Cbc must be bound by what the method allows: a bound of its own above our plan would show that it is not.
+TEST(Cbc, IsAskedForTheSameMethod) {
+  if (!cbc_is_there()) GTEST_SKIP() << "cbc is not installed (Debian package coinor-cbc)";
+  int decided = 0, asked = 0;
+  for (const Allowed& allowed : {Allowed{true, true, false}, Allowed{true, false, true}, Allowed{false, true, true}}) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed, ++asked) {
+      Instance instance = random_small(seed);
+      std::int64_t low = smallest_budget(instance, allowed).bytes, high = solve(instance, INT64_MAX / 4, {}).peak;
+      std::int64_t budget = std::max(low, low + static_cast<std::int64_t>(seed % 4) * (high - low) / 3);
+      compare(instance, budget, allowed, 5, decided);
+      Solution ours = solve(instance, budget, allowed);
+      CbcAnswer theirs = ask_cbc(to_lp(instance, budget, allowed), 5);
+      if (ours.proven && theirs.optimal) {
+        EXPECT_NEAR(static_cast<double>(ours.time_ns), theirs.objective, 1 + 1e-7 * static_cast<double>(ours.time_ns));
+      }
+    }
+  }
+  EXPECT_GE(decided, asked * 3 / 4);
+}
+
 TEST(Cbc, FindsNoBetterPlanAndNoLowerBoundOnSteps) {
   if (!cbc_is_there()) GTEST_SKIP() << "cbc is not installed (Debian package coinor-cbc)";
   bool full = std::getenv("REPRISE_FULL") || std::getenv("REPRISE_SOAK");
