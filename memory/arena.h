@@ -1,6 +1,6 @@
-// Arena: the caching allocator of the CPU. It takes large ranges of addresses once, makes memory of them as it is needed
-// (in steps of 2 MiB, or as far as a planned step goes), and never gives any back while it lives, so that a warmed-up
-// step causes no page fault.
+// Arena: the caching allocator of the CPU. It takes large ranges of addresses once, makes memory of them as it is
+// needed (in steps of 2 MiB, or as far as a planned step goes), and never gives any back while it lives, so that a
+// warmed-up step causes no page fault.
 //
 // Blocks are 64-byte aligned, rounded up to 64 bytes and placed at the lowest address that fits (memory/placement.h);
 // small ones live in a range of their own, where they cannot pin holes between large ones. The same sequence of calls
