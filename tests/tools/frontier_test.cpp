@@ -10,7 +10,7 @@ namespace {
 
 /// A point whose plan is predicted to take `predicted` ms; `measured` 0: it was not run.
 FrontierPoint frontier_point(const std::string& method, std::int64_t budget, double predicted, double measured) {
-  FrontierPoint point{method, budget, {}, static_cast<std::int64_t>(measured * 1e6), 0, 0};
+  FrontierPoint point{method, budget, {}, static_cast<std::int64_t>(measured * 1e6), 0, 0, 0};
   point.plan.predicted_ns = static_cast<std::int64_t>(predicted * 1e6);
   point.plan.predicted_peak = static_cast<std::int64_t>(predicted * 64);
   return point;
@@ -24,6 +24,15 @@ Frontier frontier_of(std::vector<FrontierPoint> points) {
   }
   frontier.points = std::move(points);
   return frontier;
+}
+
+// A machine that has become 10 % slower since the profile: of both plans alike.
+TEST(Frontier, TheMachinesDriftFallsOutBesideTheReference) {
+  Frontier frontier = frontier_of({frontier_point("joint", 100, 200, 231)});
+  frontier.reference.predicted_ns = 300'000'000;
+  frontier.points[0].reference_ns = 330'000'000;
+  EXPECT_NEAR(off_by(frontier.points[0]), 0.155, 1e-9);
+  EXPECT_NEAR(off_beside_reference(frontier, frontier.points[0]), 0.05, 1e-9);
 }
 
 TEST(Frontier, MethodsInThePredictedOrderAreCounted) {

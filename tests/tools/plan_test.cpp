@@ -176,7 +176,7 @@ TEST_F(PlanVerb, AMeasuredFrontierHoldsWhatEachMethodTookAndThePredictedPeaks) {
   std::getline(table, line);
   ASSERT_EQ(line,
             "granularity,method,budget_bytes,predicted_peak_bytes,predicted_ms,lower_bound_ms,retained,replayed,"
-            "measured_ms,measured_spread,measured_peak_bytes");
+            "measured_ms,measured_spread,measured_peak_bytes,reference_ms,off_by,off_beside_reference");
   std::map<std::string, int> measured;
   int planned = 0;
   while (std::getline(table, line)) {
@@ -186,8 +186,10 @@ TEST_F(PlanVerb, AMeasuredFrontierHoldsWhatEachMethodTookAndThePredictedPeaks) {
     ASSERT_GE(cells.size(), 8u) << line;
     ++planned;
     if (line.ends_with(",,,")) continue;
-    ASSERT_EQ(cells.size(), 11u) << line;
+    ASSERT_EQ(cells.size(), 14u) << line;
     EXPECT_GT(std::stod(cells[8]), 0) << line;
+    EXPECT_GT(std::stod(cells[11]), 0) << line;
+    EXPECT_NEAR(std::stod(cells[12]), std::stod(cells[8]) / std::stod(cells[4]) - 1, 2e-3) << line;
     EXPECT_EQ(cells[10], cells[3]) << "the peak is a promise: " << line;
     ++measured[cells[1]];
   }
