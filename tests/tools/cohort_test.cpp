@@ -203,8 +203,9 @@ TEST_F(CohortRun, KilledHalfWayItGoesOnAndTheRecordsAreThoseOfOneRun) {
   EXPECT_EQ(expected.size(), 10U);
 
   std::string first = part("killed", "reprise_retain").string(), second = part("killed", "reprise_region").string();
-  reprise::testing::run_shell(command("killed") + " > /dev/null & driver=$!; for i in $(seq 2000); do [ -s " + first +
-                              " ] && break; sleep 0.01; done; kill -9 $driver; wait $driver; true");
+  std::string lines = "[ $(cat " + first + " 2> /dev/null | wc -l) -ge 5 ]";
+  reprise::testing::run_shell(command("killed") + " > /dev/null & driver=$!; for i in $(seq 2000); do " + lines +
+                              " && break; sleep 0.01; done; kill -9 $driver; wait $driver; true");
   ASSERT_TRUE(fs::exists(first)) << "it was killed after the records of the first mode";
   if (!fs::exists(second)) std::ofstream(second, std::ios::app) << R"({"id": "c01_copy@reprise_reg)";  // cut short
   reprise::testing::Outcome rest = reprise::testing::run_shell(command("killed"));
