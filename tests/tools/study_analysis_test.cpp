@@ -81,6 +81,9 @@ TEST(StudyAnalysis, RatiosTargetsAndPeaksByHand) {
   ASSERT_EQ(both["pairs"].size(), 1u);
   EXPECT_EQ(both["pairs"][0]["over"], "joint");
   EXPECT_EQ(both["pairs"][0]["wall"]["n"], 2) << "a block without its partner has no ratio";
+  EXPECT_EQ(both["pairs"][0]["unpaired"], 1);
+  EXPECT_PRED2(contains, analysis.text, "joint : retain+whole: 1 block with only one of both, not in the ratio\n");
+  EXPECT_PRED2(contains, analysis.text, "region: 1 failure\n");
   EXPECT_NEAR(double(both["pairs"][0]["wall"]["geometric_mean"]), 0.5, 1e-12);
   EXPECT_NEAR(double(both["pairs"][0]["cpu"]["geometric_mean"]), 0.5, 1e-12);
   EXPECT_NEAR(double(both["pairs"][0]["predicted"]), 0.5, 1e-12);

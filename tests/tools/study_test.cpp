@@ -142,6 +142,26 @@ TEST_F(StudyVerb, AnotherWorkloadOrOtherKeysAreRefused) {
   EXPECT_EQ(study(".").code, 2) << "a folder with other files is left alone";
 }
 
+TEST_F(StudyVerb, AWorkloadThatHasChangedSinceTheStudyBeganIsRefused) {
+  std::string text = file_text(file()), rows = (folder_ / "rows.yaml").string(),
+              good = file_text(kConfigs + "row_memory.yaml");
+  text.replace(text.find(kConfigs), (kConfigs + "row_memory.yaml").size(), rows);
+  std::ofstream(file()) << text;
+  std::string other = good;
+  other.replace(other.find("lr: 0.1"), 7, "lr: 0.2");
+  std::ofstream(rows) << good;
+  ASSERT_EQ(study("a", "--plan-only").code, 0);
+  std::ofstream(rows) << other;
+  Outcome refused = study("a");
+  EXPECT_EQ(refused.code, 2) << refused.text;
+  EXPECT_PRED2(contains, refused.text, "its configuration has the fingerprint");
+  EXPECT_EQ(lines_of(records("a")).size(), 1u) << "nothing was measured";
+  std::ofstream(rows) << good;
+  EXPECT_EQ(study("a").code, 0);
+  std::ofstream(rows) << other;
+  EXPECT_EQ(study("a").code, 0) << "what is done is analysed, whatever became of the file";
+}
+
 TEST_F(StudyVerb, MistakesInTheFileAreNamedWithTheirPlace) {
   struct Mistake {
     std::string arguments;

@@ -1,9 +1,9 @@
 // The analysis of the study cifar100_dense_queue: from its records to summary.json and tables.
 //
-//   summary.json   records (kind -> status -> number), failed (ids), seeds (layout, seed, reference, methods, equal,
-//   differences), unchecked (differs, where), peaks (layout, method, bytes), joint (layout, fits, predicted ratio),
-//   timing (layout, method; over `whole`: n, geometric_mean, bootstrap, log_t, range over seeds; `seeds`), probe
-//   (layout, method, seed)
+//   summary.json   records (kind -> status -> number), failed (ids), seeds (layout, seed, reference, methods, missing,
+//   equal, differences), unchecked (differs, where), peaks (layout, method, bytes), joint (layout, fits, predicted
+//   ratio), timing (layout, method; over `whole`: n, geometric_mean, bootstrap, log_t, range over seeds; `seeds`),
+//   probe (layout, method, seed)
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -106,21 +106,36 @@ class ApplicationAnalysis {
         say("{}, seed {}: {} differs from {}: {}", layout, seed, std::string(run->json.at("method")),
             std::string(runs.front()->json.at("method")), difference->text());
       }
+      Json missing = missing_of(names);
+      for (const Json& method : missing) say("{}, seed {}: no run of {} to compare", layout, seed, std::string(method));
       compared += runs.size() > 1;
       equal += runs.size() > 1 && differences.empty();
       analysis_.summary["seeds"].push_back({{"layout", layout},
                                             {"seed", seed},
                                             {"reference", names.front()},
                                             {"methods", names},
+                                            {"missing", missing},
                                             {"epochs", runs.front()->json.at("epochs").size()},
                                             {"equal", differences.empty()},
                                             {"differences", differences}});
     }
+    for (std::int64_t seed : seeds_of(study_, layout)) {
+      if (!seeds.empty() && !seeds.contains(seed)) say("{}, seed {}: no run to compare", layout, seed);
+    }
     if (compared > 0) {
-      say("{}: parameters, states and predictions of all methods are the same bytes after every epoch in {} of {} "
-          "seeds",
+      say("{}: parameters, states and predictions of all methods that ran are the same bytes after every epoch in {} "
+          "of {} seeds",
           layout, equal, compared);
     }
+  }
+
+  /// Methods of the study that this seed has no run of, though the layout has runs.
+  Json missing_of(const Json& ran) const {
+    Json missing = Json::array();
+    for (const std::string& name : study_.get_list("methods")) {
+      if (std::find(ran.begin(), ran.end(), Json(name)) == ran.end()) missing.push_back(name);
+    }
+    return missing;
   }
 
   static Json difference_json(const Difference& difference, const std::string& method) {
@@ -260,7 +275,11 @@ class ApplicationAnalysis {
       if (of_wall.empty()) continue;
       wall.push_back(geometric_mean(of_wall));
       cpu.push_back(geometric_mean(of_cpu));
-      seeds.push_back({{"seed", seed}, {"wall", wall.back()}, {"cpu", cpu.back()}, {"n", of_wall.size()}});
+      seeds.push_back({{"seed", seed},
+                       {"wall", wall.back()},
+                       {"cpu", cpu.back()},
+                       {"n", of_wall.size()},
+                       {"unpaired", unpaired_blocks(times.wall, other->second.wall)}});
     }
     Json json = ratio_json(summarise(wall, seed_));
     json["layout"] = layout, json["method"] = name, json["under"] = kReference, json["seeds"] = seeds;
