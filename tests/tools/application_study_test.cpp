@@ -193,6 +193,9 @@ TEST(ApplicationAnalysis, SaysWhatContradictsTheClaim) {
   EXPECT_EQ(bad.summary["seeds"][0]["differences"][0]["epoch"], 3);
 
   EXPECT_PRED2(contains, analysed({whole, joint, run_record("unchecked", 1)}).wrong, "expected unchecked to differ");
+  Json without_probe = unchecked;
+  without_probe["probe"] = nullptr;
+  EXPECT_EQ(analysed({whole, joint, without_probe}).summary["unchecked"]["top1"], nullptr);
   joint["measured_peak_bytes"] = 1001;
   EXPECT_PRED2(contains, analysed({whole, joint}).wrong, "expected joint to fit its budget of 1000 bytes");
   joint["measured_peak_bytes"] = 1000;

@@ -107,5 +107,12 @@ TEST(StudyAnalysis, BytesThatDifferBetweenMethodsAreWrongWhateverTheRatios) {
   EXPECT_EQ(analysis.summary["hashes"]["w"]["differing"], Json({"p1"}));
 }
 
+TEST(StudyAnalysis, AProcessThatLacksAHashHasNotTheSameBytes) {
+  std::vector<Record> records = records_of({{"both", "region", 0, 1.0}, {"both", "joint", 0, 0.5}});
+  records[1].json["hash"].erase("state");
+  EXPECT_PRED2(contains, analyse_sparse_write(study_file(), records).wrong,
+               "expected the same hashes in p1 (line 2) and p0 (line 1), one has others");
+}
+
 }  // namespace
 }  // namespace reprise::study

@@ -138,6 +138,12 @@ class ApplicationAnalysis {
     return missing;
   }
 
+  /// Empty where a run has no probe.
+  static Json probe_of(const Record& run) {
+    Json probe = run.json.value("probe", Json());
+    return probe.is_object() ? probe : Json::object();
+  }
+
   static Json difference_json(const Difference& difference, const std::string& method) {
     return {{"method", method},
             {"epoch", difference.epoch > 0 ? Json(difference.epoch) : Json()},
@@ -163,7 +169,7 @@ class ApplicationAnalysis {
             {"differs", difference.has_value()},
             {"epoch", difference && difference->epoch > 0 ? Json(difference->epoch) : Json()},
             {"what", difference ? Json(difference->what) : Json()},
-            {"top1", record->json.at("probe").at("top1")}};
+            {"top1", probe_of(*record).value("top1", Json())}};
         if (difference)
           say("{}, seed {}: unchecked differs, as it must: {}", layout, seed, difference->text());
         else
@@ -201,7 +207,7 @@ class ApplicationAnalysis {
       if (!method.runs.empty())
         analysis_.summary["peaks"].push_back(peak_json(layout, name, method, peak, predicted, whole));
       for (const auto& [seed, record] : method.runs) {
-        Json line = record->json.at("probe");
+        Json line = probe_of(*record);
         line["layout"] = layout, line["method"] = name, line["seed"] = seed;
         analysis_.summary["probe"].push_back(std::move(line));
       }
@@ -243,7 +249,7 @@ class ApplicationAnalysis {
   }
   static std::int64_t predicted_peak_of(const Methods& methods, const std::string& name) {
     return highest(methods, name,
-                   [](const Json& json) { return json.at("plan").at("predicted_peak_bytes").get<std::int64_t>(); });
+                   [](const Json& json) { return std::int64_t(number_or_0(json.at("plan"), "predicted_peak_bytes")); });
   }
 
   static Json peak_json(const std::string& layout, const std::string& name, const MethodRuns& method, std::int64_t peak,
@@ -254,7 +260,7 @@ class ApplicationAnalysis {
             {"measured_peak_bytes", peak},
             {"predicted_peak_bytes", predicted},
             {"activation_peak_bytes", first.at("activation_peak_bytes")},
-            {"budget_bytes", first.at("budget_bytes")},
+            {"budget_bytes", first.value("budget_bytes", Json())},
             {"at_smallest_feasible", at_smallest(method)},
             {"to_whole", whole > 0 ? Json(double(peak) / double(whole)) : Json()}};
   }
@@ -295,9 +301,9 @@ class ApplicationAnalysis {
     auto joint = methods.find("joint"), whole = methods.find(kReference);
     if (joint == methods.end() || joint->second.runs.empty()) return;
     const Json& run = joint->second.runs.begin()->second->json;
-    if (!run.at("budget_bytes").is_number()) return;
-    std::int64_t budget = run["budget_bytes"], measured = peak_of(methods, "joint"),
-                 predicted = predicted_peak_of(methods, "joint");
+    Json given = run.value("budget_bytes", Json());
+    if (!given.is_number_integer()) return;
+    std::int64_t budget = given, measured = peak_of(methods, "joint"), predicted = predicted_peak_of(methods, "joint");
     bool fits = measured <= budget && predicted <= budget;
     Json json = {{"layout", layout},
                  {"budget_bytes", budget},
@@ -308,9 +314,10 @@ class ApplicationAnalysis {
       wrong(fmt::format("expected joint to fit its budget of {} bytes ({}), it was predicted to hold {} and held {}",
                         budget, layout, predicted, measured));
     say("{}: joint holds {} of its budget of {}", layout, short_bytes(measured), short_bytes(budget));
-    if (whole != methods.end() && !whole->second.runs.empty()) {
-      double of_joint = run.at("plan").at("predicted_s"),
-             of_whole = whole->second.runs.begin()->second->json.at("plan").at("predicted_s");
+    double of_joint = number_or_0(run.at("plan"), "predicted_s"), of_whole = 0;
+    if (whole != methods.end() && !whole->second.runs.empty())
+      of_whole = number_or_0(whole->second.runs.begin()->second->json.at("plan"), "predicted_s");
+    if (of_joint > 0 && of_whole > 0) {
       json["predicted_s"] = of_joint, json["whole_predicted_s"] = of_whole, json["predicted"] = of_joint / of_whole;
       say("{}: predicted time joint : whole {:.4f}", layout, of_joint / of_whole);
       if (of_joint > of_whole)

@@ -257,12 +257,15 @@ class SparseWriteAnalysis {
       all[what]["differing"].push_back(record.id);
       if (!wrong.empty()) continue;
       for (auto& [name, value] : json.at("hash").items()) {
-        if (reference->second->json.at("hash").at(name) == value) continue;
+        if (reference->second->json.at("hash").value(name, Json()) == value) continue;
         wrong = fmt::format(
             "[study] expected equal bytes under all methods, the {} of {} (line {}) differ from those of {} (line {})",
             name, record.id, record.line, reference->second->id, reference->second->line);
         break;
       }
+      if (wrong.empty())
+        wrong = fmt::format("[study] expected the same hashes in {} (line {}) and {} (line {}), one has others",
+                            record.id, record.line, reference->second->id, reference->second->line);
     }
     std::size_t processes = 0;
     for (const auto& [what, json] : all.items()) processes += std::size_t(json["processes"]);
@@ -276,8 +279,9 @@ class SparseWriteAnalysis {
     for (const Record& record : records_) {
       if (record.kind != "map" || !record.ok()) continue;
       const Json& json = record.json;
+      auto seconds = [&](const char* method) { return number_or_0(json.at("predicted_s"), method); };
       auto ratio = [&](const char* under) {
-        return double(json.at("predicted_s").at("joint")) / double(json.at("predicted_s").at(under));
+        return seconds(under) > 0 ? Json(seconds("joint") / seconds(under)) : Json();
       };
       Json cell = {{"table_ratio", json.at("table_ratio")},
                    {"written_share", json.at("written_share")},
