@@ -170,9 +170,10 @@ class CohortRun : public ::testing::Test {
       std::ofstream(folder_ / "public" / (record.program + ".json")) << read_program(cohort, record.program).dump();
   }
 
-  std::string command(const std::string& output, const std::string& rest = "") const {
+  std::string command(const std::string& output, const std::string& rest = "",
+                      const std::string& program = reprise::testing::program_word()) const {
     return std::string(REPRISE_SOURCE_DIR) + "/tools/cohort/run --python " + reprise::testing::python() +
-           " --reprise " + reprise::testing::program_word() + " --public " + (folder_ / "public").string() +
+           " --reprise " + program + " --public " + (folder_ / "public").string() +
            " --generated 2 --jobs 1 --only reprise_retain --only reprise_region -o " + (folder_ / output).string() +
            " " + rest + " 2>&1";
   }
@@ -203,10 +204,15 @@ TEST_F(CohortRun, KilledHalfWayItGoesOnAndTheRecordsAreThoseOfOneRun) {
   EXPECT_EQ(expected.size(), 10U);
 
   std::string first = part("killed", "reprise_retain").string(), second = part("killed", "reprise_region").string();
-  std::string lines = "[ $(cat " + first + " 2> /dev/null | wc -l) -ge 5 ]";
-  reprise::testing::run_shell(command("killed") + " > /dev/null & driver=$!; for i in $(seq 2000); do " + lines +
+  std::string lines = "[ $(cat " + first + " 2> /dev/null | wc -l) -ge 5 ]", slow = (folder_ / "slow").string();
+  std::ofstream(slow) << "#!/bin/sh\ncase \"$*\" in *region*) sleep 3 ;; esac\nexec "
+                      << reprise::testing::program_word() << " \"$@\"\n";
+  fs::permissions(slow, fs::perms::owner_all);
+  reprise::testing::run_shell("TMPDIR=" + folder_.path().string() + " " + command("killed", "", slow) +
+                              " > /dev/null & driver=$!; for i in $(seq 2000); do " + lines +
                               " && break; sleep 0.01; done; kill -9 $driver; wait $driver; true");
   ASSERT_TRUE(fs::exists(first)) << "it was killed after the records of the first mode";
+  ASSERT_FALSE(fs::exists(folder_ / "killed" / "report")) << "and before its end";
   if (!fs::exists(second)) std::ofstream(second, std::ios::app) << R"({"id": "c01_copy@reprise_reg)";  // cut short
   reprise::testing::Outcome rest = reprise::testing::run_shell(command("killed"));
   ASSERT_EQ(rest.code, 0) << rest.text;
