@@ -35,7 +35,7 @@ const Document& report_of(const std::string& name) {
   return found->second;
 }
 
-std::string without_blanks(const std::string& text) {
+std::string trimmed_cell(const std::string& text) {
   std::size_t begin = text.find_first_not_of(" `"), end = text.find_last_not_of(" `");
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
 }
@@ -51,7 +51,7 @@ std::vector<Row> readme_rows(const std::string& head) {
   while (std::getline(text, line) && line.starts_with("|")) {
     std::istringstream cells(line.substr(1));
     rows.emplace_back();
-    for (std::string cell; std::getline(cells, cell, '|');) rows.back().push_back(without_blanks(cell));
+    for (std::string cell; std::getline(cells, cell, '|');) rows.back().push_back(trimmed_cell(cell));
   }
   EXPECT_FALSE(rows.empty()) << head;
   return rows;
