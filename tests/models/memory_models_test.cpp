@@ -152,6 +152,22 @@ TEST(MemoryModels, ThePeakIsPredictedWhereRecordsAreManyAndSmall) {
   }
 }
 
+/// With every row written at once, selecting saves nothing: then a record costs no more than a whole copy but for its
+/// row list and rounding. With few rows written it costs far less.
+TEST(MemoryModels, WithAllRowsWrittenRegionHoldsNoMoreThanWholeButForRowLists) {
+  constexpr std::int64_t kLayers = 5, kRows = 640, kTable = kRows * 16 * 4;
+  auto least = [](std::int64_t writes, const std::string& method) {
+    Config config = load_config("", {"model.type=row_memory", "model.layers=5", "model.width=16", "model.hidden=16",
+                                     "model.table.rows=640", "model.table.width=16", "model.reads=2", "train.batch=48",
+                                     "threads=1", "model.writes=" + std::to_string(writes)});
+    return RunPlanner(config, even_profile(config)).least(method).predicted_peak;
+  };
+  std::int64_t whole = least(kRows, "whole"), region = least(kRows, "region");
+  EXPECT_LE(region, whole + kLayers * (kRows * 4 + 64));
+  EXPECT_LT(region, whole + kTable) << "the bound above is far below one more copy";
+  EXPECT_LT(least(kRows / 100, "region"), least(kRows / 100, "whole") - 2 * kTable);
+}
+
 /// A span that does not divide the ring: where it comes round, a write is two runs of rows and its records are larger.
 TEST(MemoryModels, ABudgetThatOnlyTheFirstStepFitsIsRefusedBeforeAnythingRuns) {
   const Kind& ring = kKinds[3];

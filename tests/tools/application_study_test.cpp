@@ -193,11 +193,23 @@ TEST(ApplicationAnalysis, SaysWhatContradictsTheClaim) {
   EXPECT_EQ(bad.summary["seeds"][0]["differences"][0]["epoch"], 3);
 
   EXPECT_PRED2(contains, analysed({whole, joint, run_record("unchecked", 1)}).wrong, "expected unchecked to differ");
+  Json without_probe = unchecked;
+  without_probe["probe"] = nullptr;
+  EXPECT_EQ(analysed({whole, joint, without_probe}).summary["unchecked"]["top1"], nullptr);
   joint["measured_peak_bytes"] = 1001;
   EXPECT_PRED2(contains, analysed({whole, joint}).wrong, "expected joint to fit its budget of 1000 bytes");
   joint["measured_peak_bytes"] = 1000;
   joint["plan"]["predicted_s"] = 0.51;
   EXPECT_PRED2(contains, analysed({whole, joint}).wrong, "no slower than whole");
+}
+
+TEST(ApplicationAnalysis, ARunThatIsMissingIsToldOf) {
+  study::Analysis analysis = analysed({run_record("whole", 1)});
+  EXPECT_PRED2(contains, analysis.text, "shift, seed 1: no run of joint to compare\n");
+  EXPECT_PRED2(contains, analysis.text, "shift, seed 2: no run to compare\n");
+  EXPECT_EQ(analysis.summary["seeds"][0]["missing"], Json({"joint"}));
+  analysis = analysed({run_record("whole", 1), run_record("joint", 1), run_record("whole", 2), run_record("joint", 2)});
+  EXPECT_FALSE(contains(analysis.text, "to compare"));
 }
 
 TEST(ApplicationAnalysis, RatiosArePairedWithinBlocksAndSummarisedOverSeeds) {
@@ -217,12 +229,14 @@ TEST(ApplicationAnalysis, RatiosArePairedWithinBlocksAndSummarisedOverSeeds) {
   };
   // Seed 1: ratios 2 and 8 in its two blocks, 4 on geometric average; seed 2: 1.
   timing("whole", 1, 0, 1.0), timing("joint", 1, 0, 2.0), timing("whole", 1, 3, 0.5), timing("joint", 1, 3, 4.0);
-  timing("whole", 2, 1, 3.0), timing("joint", 2, 1, 3.0);
+  timing("whole", 2, 1, 3.0), timing("joint", 2, 1, 3.0), timing("joint", 1, 5, 9.0);
   study::Analysis analysis = analysed(records);
   EXPECT_EQ(analysis.wrong, "");
   const Json& joint = analysis.summary["timing"][1];
   EXPECT_EQ(joint["method"], "joint");
   EXPECT_EQ(joint["n"], 2);
+  EXPECT_EQ(joint["seeds"][0]["unpaired"], 1) << "block 5 has no partner";
+  EXPECT_EQ(joint["seeds"][1]["unpaired"], 0);
   EXPECT_NEAR(joint["geometric_mean"].get<double>(), 2.0, 1e-12);
   EXPECT_NEAR(joint["range"][0].get<double>(), 1.0, 1e-12);
   EXPECT_NEAR(joint["range"][1].get<double>(), 4.0, 1e-12);

@@ -158,5 +158,96 @@ TEST(CohortRunner, OracleGeneratorAndVerdictsPassTheirOwnChecks) {
   EXPECT_EQ(outcome.code, 0) << outcome.text;
 }
 
+/// `tools/cohort/run` in miniature: two modes of Reprise, so that no other framework is needed, the three programs of
+/// the small cohort and two generated ones.
+class CohortRun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string reason = reprise::testing::python_lacks("numpy"); !reason.empty()) GTEST_SKIP() << reason;
+    Cohort cohort = read_cohort(small_cohort());
+    fs::create_directories(folder_ / "public");
+    for (const Record& record : cohort.modes[0].records)
+      std::ofstream(folder_ / "public" / (record.program + ".json")) << read_program(cohort, record.program).dump();
+  }
+
+  std::string command(const std::string& output, const std::string& rest = "",
+                      const std::string& program = reprise::testing::program_word()) const {
+    return std::string(REPRISE_SOURCE_DIR) + "/tools/cohort/run --python " + reprise::testing::python() +
+           " --reprise " + program + " --public " + (folder_ / "public").string() +
+           " --generated 2 --jobs 1 --only reprise_retain --only reprise_region -o " + (folder_ / output).string() +
+           " " + rest + " 2>&1";
+  }
+  fs::path part(const std::string& output, const std::string& mode) const {
+    return folder_ / output / "parts" / (mode + ".jsonl");
+  }
+
+  /// The records of a finished run without what depends on the machine.
+  std::vector<std::string> records(const std::string& output) const {
+    std::vector<std::string> all;
+    for (const Mode& mode : read_cohort(folder_ / output).modes) {
+      for (const Record& record : mode.records) {
+        Json json = Json::parse(record.text);
+        json.erase("seconds");
+        all.push_back(json.dump());
+      }
+    }
+    return all;
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(CohortRun, KilledHalfWayItGoesOnAndTheRecordsAreThoseOfOneRun) {
+  reprise::testing::Outcome whole = reprise::testing::run_shell(command("whole"));
+  ASSERT_EQ(whole.code, 0) << whole.text;
+  std::vector<std::string> expected = records("whole");
+  EXPECT_EQ(expected.size(), 10U);
+
+  std::string first = part("killed", "reprise_retain").string(), second = part("killed", "reprise_region").string();
+  std::string lines = "[ $(cat " + first + " 2> /dev/null | wc -l) -ge 5 ]", slow = (folder_ / "slow").string();
+  std::ofstream(slow) << "#!/bin/sh\ncase \"$*\" in *region*) sleep 3 ;; esac\nexec "
+                      << reprise::testing::program_word() << " \"$@\"\n";
+  fs::permissions(slow, fs::perms::owner_all);
+  reprise::testing::run_shell("TMPDIR=" + folder_.path().string() + " " + command("killed", "", slow) +
+                              " > /dev/null & driver=$!; for i in $(seq 2000); do " + lines +
+                              " && break; sleep 0.01; done; kill -9 $driver; wait $driver; true");
+  ASSERT_TRUE(fs::exists(first)) << "it was killed after the records of the first mode";
+  ASSERT_FALSE(fs::exists(folder_ / "killed" / "report")) << "and before its end";
+  if (!fs::exists(second)) std::ofstream(second, std::ios::app) << R"({"id": "c01_copy@reprise_reg)";  // cut short
+  reprise::testing::Outcome rest = reprise::testing::run_shell(command("killed"));
+  ASSERT_EQ(rest.code, 0) << rest.text;
+  EXPECT_EQ(rest.text.find("reprise_retain:"), std::string::npos) << "what has a record is not done again";
+  EXPECT_EQ(records("killed"), expected);
+}
+
+TEST_F(CohortRun, ACorruptedOrForeignRecordIsRefusedWithItsLine) {
+  ASSERT_EQ(reprise::testing::run_shell(command("a")).code, 0);
+  std::string good = file_text(part("a", "reprise_region")), foreign = file_text(part("a", "reprise_retain"));
+  for (const std::string& bad : {std::string("nonsense"), good.substr(0, 40), foreign.substr(0, foreign.find('\n'))}) {
+    std::ofstream(part("a", "reprise_region"), std::ios::binary) << good << bad << "\n";
+    reprise::testing::Outcome outcome = reprise::testing::run_shell(command("a"));
+    EXPECT_NE(outcome.code, 0) << bad;
+    EXPECT_NE(outcome.text.find("reprise_region.jsonl:6: expected "), std::string::npos) << outcome.text;
+  }
+}
+
+TEST_F(CohortRun, ASingleRecordIsRerunByItsId) {
+  ASSERT_EQ(reprise::testing::run_shell(command("a")).code, 0);
+  reprise::testing::Outcome again = reprise::testing::run_shell(command("a", "--id g00002@reprise_region"));
+  EXPECT_EQ(again.code, 0) << again.text;
+  EXPECT_NE(again.text.find("\"id\": \"g00002@reprise_region\""), std::string::npos) << again.text;
+  EXPECT_NE(again.text.find("the same verdict and values"), std::string::npos) << again.text;
+
+  // In a new folder it is held against the committed records, and no other program is made for it.
+  again = reprise::testing::run_shell(command("b", "--id g00002@reprise_region"));
+  EXPECT_EQ(again.code, 0) << again.text;
+  EXPECT_NE(again.text.find("records/cohort/reprise_region.jsonl.xz"), std::string::npos) << again.text;
+  EXPECT_TRUE(fs::exists(folder_ / "b/programs/g00002.json"));
+  EXPECT_FALSE(fs::exists(folder_ / "b/programs/g00001.json"));
+  again = reprise::testing::run_shell(command("b", "--id nothing@reprise_region"));
+  EXPECT_NE(again.code, 0) << again.text;
+  EXPECT_NE(again.text.find("expected PROGRAM@MODE, got nothing@reprise_region"), std::string::npos) << again.text;
+}
+
 }  // namespace
 }  // namespace reprise::cohort

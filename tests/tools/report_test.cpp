@@ -173,6 +173,20 @@ TEST(Report, ARunThatDiffersAndAControlThatDoesNotAreShouted) {
   EXPECT_PRED2(contains, text, "does NOT differ, although it must");
 }
 
+TEST(Report, ARunThatIsMissingIsToldOf) {
+  EXPECT_FALSE(contains(to_markdown(whole_report()), "missing there"));
+  std::vector<Json> records = everything();
+  std::erase_if(records, [](const Json& record) { return record["id"] == "run/shift/region/2"; });
+  for (Json& record : records) {
+    if (record["id"] == "run/shift/joint/3") record = without_result(record, "failed", "killed");
+  }
+  EXPECT_PRED2(contains, to_markdown(make_report(study_of("missing", records))),
+               "16 runs compared with the reference of their seed, epoch by epoch: all byte-equal (parameters, state, "
+               "test predictions). The control");
+  EXPECT_PRED2(contains, to_markdown(make_report(study_of("missing", records))),
+               "2 runs are missing there, so not compared.");
+}
+
 TEST(Report, TimeAgainstWholeIsBySeed) {
   std::vector<Json> records{record_of("study", "study")};
   double joint[2][2] = {{1.1, 1.3}, {0.9, 0.9}};
@@ -184,6 +198,7 @@ TEST(Report, TimeAgainstWholeIsBySeed) {
         record["id"] = fmt::format("timing/{}/{}/{}", method, seed, block);
         record["layout"] = "shift";
         record["seed"] = seed;
+        record["cpu_s"] = {method[0] == 'j' ? 0.5 + seed : 0.25 + 0.5 * seed};
         records.push_back(record);
       }
     }
@@ -192,6 +207,7 @@ TEST(Report, TimeAgainstWholeIsBySeed) {
   EXPECT_EQ(cell(table_in(document, "Step time over that of whole"), {"joint"}, "seed 0"), "1.1958 (2)");  // sqrt(1.43)
   const Table& all = table_in(document, "Over seeds");
   EXPECT_EQ(cell(all, {"joint"}, "ratio"), "1.0374");  // sqrt(1.1958 * 0.9)
+  EXPECT_EQ(cell(all, {"joint"}, "CPU time"), "2.0000");
   EXPECT_EQ(cell(all, {"joint"}, "range of seeds"), "[0.9000, 1.1958]");
   EXPECT_EQ(cell(all, {"joint"}, "pairs"), "4");
 }
@@ -220,6 +236,9 @@ TEST(Report, MemoryOverAStepIsSummedAtItsPeak) {
   const Table& peaks = table_in(document, "Live bytes at the peak");
   EXPECT_EQ(cell(peaks, {"joint"}, "peak"), "1.50 KiB");
   EXPECT_EQ(cell(peaks, {"joint"}, "activations"), "512 B");
+  EXPECT_PRED2(contains, to_markdown(document),
+               "Not drawn, since nothing was traced: retain, region, retain+whole, retain+region, whole+region.");
+  EXPECT_FALSE(contains(to_markdown(whole_report()), "Not drawn"));
   EXPECT_EQ(cell(peaks, {"whole"}, "peak"), "128 B");
   EXPECT_EQ(peaks.columns.size(), 5U);  // nothing was ever in `data`
   for (const char* bad :

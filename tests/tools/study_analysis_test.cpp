@@ -81,6 +81,9 @@ TEST(StudyAnalysis, RatiosTargetsAndPeaksByHand) {
   ASSERT_EQ(both["pairs"].size(), 1u);
   EXPECT_EQ(both["pairs"][0]["over"], "joint");
   EXPECT_EQ(both["pairs"][0]["wall"]["n"], 2) << "a block without its partner has no ratio";
+  EXPECT_EQ(both["pairs"][0]["unpaired"], 1);
+  EXPECT_PRED2(contains, analysis.text, "joint : retain+whole: 1 block with only one of both, not in the ratio\n");
+  EXPECT_PRED2(contains, analysis.text, "region: 1 failure\n");
   EXPECT_NEAR(double(both["pairs"][0]["wall"]["geometric_mean"]), 0.5, 1e-12);
   EXPECT_NEAR(double(both["pairs"][0]["cpu"]["geometric_mean"]), 0.5, 1e-12);
   EXPECT_NEAR(double(both["pairs"][0]["predicted"]), 0.5, 1e-12);
@@ -102,6 +105,13 @@ TEST(StudyAnalysis, BytesThatDifferBetweenMethodsAreWrongWhateverTheRatios) {
   EXPECT_PRED2(contains, analysis.wrong, "the gradients of p1 (line 2) differ from those of p0 (line 1)");
   EXPECT_EQ(analysis.summary["hashes"]["w"]["equal"], false);
   EXPECT_EQ(analysis.summary["hashes"]["w"]["differing"], Json({"p1"}));
+}
+
+TEST(StudyAnalysis, AProcessThatLacksAHashHasNotTheSameBytes) {
+  std::vector<Record> records = records_of({{"both", "region", 0, 1.0}, {"both", "joint", 0, 0.5}});
+  records[1].json["hash"].erase("state");
+  EXPECT_PRED2(contains, analyse_sparse_write(study_file(), records).wrong,
+               "expected the same hashes in p1 (line 2) and p0 (line 1), one has others");
 }
 
 }  // namespace

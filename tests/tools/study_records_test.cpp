@@ -72,6 +72,18 @@ TEST(StudyRecords, WhatIsNoRecordIsRefusedWithItsLine) {
                          {[](Json& r) { r["wall_s"] = "fast"; }, "'wall_s' to be a list of numbers"},
                          {[](Json& r) { r["wall_s"] = Json::array(); }, "not empty"},
                          {[](Json& r) { r["block"] = 0.5; }, "'block' to be a whole number"},
+                         {[](Json& r) {
+                            r["hash"] = {{"state", 7}};
+                          },
+                          "'hash' to be an object of hashes"},
+                         {[](Json& r) { r["status"] = "failed"; }, "`error` of a record that is failed"},
+                         {[](Json& r) { r["status"] = "failed", r.erase("method"); }, "the field 'method'"},
+                         {[](Json& r) { r["kind"] = "map", r["status"] = "infeasible"; }, "the field 'table_ratio'"},
+                         {[](Json& r) {
+                            r.update({{"kind", "run"}, {"layout", "shift"}, {"seed", 1}});
+                            r["epochs"] = Json::parse("[{\"epoch\": 1}]");
+                          },
+                          "'epochs' to be a list of objects with `epoch` and `hash`"},
                          {[](Json& r) { r.erase("order"); }, "the field 'order'"}}) {
     std::string message = refusal(wrong.change);
     EXPECT_TRUE(message.starts_with("[study] r.jsonl:2: expected ")) << message;
@@ -90,6 +102,7 @@ TEST(StudyRecords, AFailedRecordMayLackWhatWasNotMeasured) {
   Json failed = record("one");
   for (const char* field : {"wall_s", "cpu_s", "hash"}) failed.erase(field);
   failed["status"] = "failed";
+  failed["error"] = "signal 9";
   EXPECT_EQ(parse_records(json_line(failed) + "\n", "r.jsonl").size(), 1u);
 }
 

@@ -25,6 +25,7 @@ TEST(StudyStatistics, RatiosArePairedWithinBlocksAlone) {
   ASSERT_EQ(ratios.size(), 2u);
   EXPECT_DOUBLE_EQ(ratios[0], 0.5);
   EXPECT_DOUBLE_EQ(ratios[1], 4.0);
+  EXPECT_EQ(unpaired_blocks({{0, 2.0}, {1, 3.0}, {3, 8.0}}, {{0, 4.0}, {2, 1.0}, {3, 2.0}}), 2) << "blocks 1 and 2";
 }
 
 TEST(StudyStatistics, QuantilesAreThoseOfTheTables) {

@@ -2,7 +2,9 @@
 // own is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -142,6 +144,26 @@ TEST_F(StudyVerb, AnotherWorkloadOrOtherKeysAreRefused) {
   EXPECT_EQ(study(".").code, 2) << "a folder with other files is left alone";
 }
 
+TEST_F(StudyVerb, AWorkloadThatHasChangedSinceTheStudyBeganIsRefused) {
+  std::string text = file_text(file()), rows = (folder_ / "rows.yaml").string(),
+              good = file_text(kConfigs + "row_memory.yaml");
+  text.replace(text.find(kConfigs), (kConfigs + "row_memory.yaml").size(), rows);
+  std::ofstream(file()) << text;
+  std::string other = good;
+  other.replace(other.find("lr: 0.1"), 7, "lr: 0.2");
+  std::ofstream(rows) << good;
+  ASSERT_EQ(study("a", "--plan-only").code, 0);
+  std::ofstream(rows) << other;
+  Outcome refused = study("a");
+  EXPECT_EQ(refused.code, 2) << refused.text;
+  EXPECT_PRED2(contains, refused.text, "its configuration has the fingerprint");
+  EXPECT_EQ(lines_of(records("a")).size(), 1u) << "nothing was measured";
+  std::ofstream(rows) << good;
+  EXPECT_EQ(study("a").code, 0);
+  std::ofstream(rows) << other;
+  EXPECT_EQ(study("a").code, 0) << "what is done is analysed, whatever became of the file";
+}
+
 TEST_F(StudyVerb, MistakesInTheFileAreNamedWithTheirPlace) {
   struct Mistake {
     std::string arguments;
@@ -209,6 +231,23 @@ TEST_F(StudyVerb, TheMapIsPlannedCellByCellAndMeasuredWhereAsked) {
   ASSERT_EQ(summary["map"].size(), 2u);
   EXPECT_EQ(summary["map"][0]["measured"], nullptr);
   EXPECT_EQ(summary["map"][1]["measured"]["region"]["wall"]["n"], 1);
+}
+
+TEST_F(StudyVerb, SizesMeantForAGpuAreRecordedWithoutARunAndHeldAgainstTheFile) {
+  const std::string sizes = shell_word(file()) + " --print-gpu-sizes ";
+  Outcome none = reprise("study " + sizes);
+  EXPECT_EQ(none.code, 0) << none.text;
+  EXPECT_EQ(none.text, "");
+  Outcome far = reprise("study " + sizes + "gpu.overrides.row_memory=train.batch=128");
+  EXPECT_EQ(far.code, 2) << far.text;
+  EXPECT_PRED2(contains, far.text, "expected a step that holds about 64.0 GiB without recomputation, it holds 106.");
+  Outcome near = reprise("study " + sizes + "gpu.overrides.row_memory=train.batch=128 gpu.size=106KiB");
+  EXPECT_EQ(near.code, 0) << near.text;
+  EXPECT_PRED2(contains, near.text, "row_memory: a step holds ");
+  if (std::getenv("REPRISE_FULL") == nullptr) return;  // the real sizes take a minute
+  Outcome full = reprise("study " + shell_word(kConfigs + "studies/sparse_write.yaml") + " --print-gpu-sizes");
+  EXPECT_EQ(full.code, 0) << full.text;
+  EXPECT_EQ(std::count(full.text.begin(), full.text.end(), '\n'), 4) << full.text;
 }
 
 TEST(StudyFiles, WorkloadsAreThoseThatTheFilesWereFrozenWith) {

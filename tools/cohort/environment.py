@@ -40,8 +40,14 @@ def quiet_environment():
 
 VERSIONS = """
 import json, platform
-from importlib.metadata import version
-print(json.dumps({"python": platform.python_version(), **{p: version(p) for p in ("numpy", "torch", "jax", "jaxlib")}}))
+from importlib.metadata import PackageNotFoundError, version
+found = {"python": platform.python_version()}
+for package in ("numpy", "torch", "jax", "jaxlib"):
+    try:
+        found[package] = version(package)
+    except PackageNotFoundError:
+        pass  # an interpreter of one's own, for Reprise's modes alone
+print(json.dumps(found))
 """
 
 

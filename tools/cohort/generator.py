@@ -324,9 +324,10 @@ def make(seed, at):
 
 def main():
     folder, seed, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    wanted = sys.argv[4] if len(sys.argv) > 4 else None  # the name of one of them
     for at in range(1, count + 1):
         path = folder / f"g{at:05d}.json"
-        if not path.exists():
+        if not path.exists() and wanted in (None, path.stem):
             text = json.dumps(make(seed, at), indent=1)
             path.with_suffix(".part").write_text(text + "\n")
             path.with_suffix(".part").rename(path)

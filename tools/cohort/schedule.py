@@ -6,6 +6,7 @@ long, leaves a record with the verdict `crash` for the program it was at, and th
 import concurrent.futures
 import fnmatch
 import json
+import lzma
 import selectors
 import subprocess
 import tempfile
@@ -16,9 +17,11 @@ from typing import NamedTuple
 
 import environment
 import language
+import verdict
 import worker
 
 HERE = Path(__file__).resolve().parent
+COMMITTED = HERE.parent.parent / "configs" / "studies" / "records" / "cohort"
 BATCH = 60
 
 
@@ -56,6 +59,38 @@ def programs(folder, public, select):
     return {p.stem: p for p in found if fnmatch.fnmatch(p.stem, select)}
 
 
+CRASH = {"crash": "the process died or gave no answer"}
+
+
+def parsed(text, mode, where):
+    """Records by program. A last line without an end is what a killed process did not finish: it never was a record.
+    Any other line that is no record of the mode ends the run, with its place: nothing is dropped in silence."""
+    found = {}
+    for number, line in enumerate(text.split("\n")[:-1], 1):
+        try:
+            record = json.loads(line)
+            wrong = wrong_in(record, mode)
+        except ValueError:
+            wrong = f"expected a record, an object of JSON on one line, got {line[:60]!r}"
+        if wrong:
+            raise SystemExit(f"tools/cohort/run: {where}:{number}: {wrong}")
+        found[record["program"]] = record
+    return found
+
+
+def wrong_in(record, mode):
+    if not isinstance(record, dict):
+        return f"expected a record, an object of JSON, got {record!r:.60}"
+    if record.get("mode") != mode:
+        return f"expected a record of the mode {mode}, got one of {record.get('mode')!r}"
+    if not isinstance(record.get("program"), str) or record.get("id") != f"{record['program']}@{mode}":
+        return f"expected `program` and the id PROGRAM@{mode}, got the id {record.get('id')!r}"
+    if record.get("verdict") not in verdict.ORDER:
+        return f"expected a known verdict, got {record.get('verdict')!r}"
+    missing = [key for key in worker.VALUES if not isinstance(record.get(key), dict)]
+    return f"expected an object `{missing[0]}` of values, got none" if missing else None
+
+
 class Schedule:
     def __init__(self, python, options, folder, paths):
         self.python, self.options, self.folder, self.paths = python, options, folder, paths
@@ -70,8 +105,11 @@ class Schedule:
         path = self.parts / f"{mode.name}.jsonl"
         have = {name: r for name, r in self.recorded(path).items() if self.is_current(name, r)}
         if path.exists():
-            path.write_text("")
-            self.append(path, have.values())
+            kept = path.with_suffix(".part")  # a kill leaves the one file or the other, never a part of the records
+            kept.unlink(missing_ok=True)
+            kept.touch()
+            worker.append(kept, have.values())
+            kept.rename(path)
         return set(have)
 
     def is_current(self, name, record):
@@ -99,7 +137,7 @@ class Schedule:
                 left = [n for n in names if n not in have]
                 if stuck in left:
                     program = language.load(self.paths[stuck])
-                    self.append(part, [worker.record(program, mode.name, {"crash": "the process died or gave no answer"}, 0)])
+                    worker.append(part, [worker.record(program, mode.name, CRASH, 0)])
                     left.remove(stuck)
                 elif left == names:
                     raise SystemExit(f"tools/cohort/run: {mode.name} gave no record of {names[0]}")
@@ -109,17 +147,9 @@ class Schedule:
                 names = left
 
     @staticmethod
-    def append(path, records):
-        with open(path, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(r) + "\n" for r in records)
-
-    @staticmethod
     def recorded(path):
-        """Records by program; a line that is not whole yet, or that a kill cut short, is none."""
-        if not path.exists():
-            return {}
-        found = [json.loads(line) for line in path.read_text().split("\n")[:-1] if line.endswith("}")]
-        return {r["program"]: r for r in found}
+        """The records by program in FOLDER/MODE.jsonl."""
+        return parsed(path.read_text(), path.stem, path) if path.exists() else {}
 
     def process(self, mode, names, scratch, out):
         """Runs one process, which appends its records to `out`; the program at which it died or stood still, or None."""
@@ -157,13 +187,16 @@ class Schedule:
         command = [self.options.reprise, "conform", *[str(self.paths[n]) for n in names], "--method",
                    mode.name.removeprefix("reprise_"), "--jsonl", str(lines_of), "--quiet"]
         start = time.monotonic()
-        child = subprocess.run(command, capture_output=True, text=True, env=environment.quiet_environment(),
-                               timeout=60 + self.options.timeout * len(names))
+        try:
+            code = subprocess.run(command, capture_output=True, env=environment.quiet_environment(),
+                                  timeout=60 + self.options.timeout * len(names)).returncode
+        except subprocess.TimeoutExpired:
+            code = None
         seconds = (time.monotonic() - start) / len(names)
         text = lines_of.read_text() if lines_of.exists() else ""
-        lines = [json.loads(line) for line in text.split("\n") if line.endswith("}")]
-        self.append(out, [self.own_record(mode, line, seconds) for line in lines])
-        return names[len(lines)] if child.returncode not in (0, 1) and len(lines) < len(names) else None
+        lines = [json.loads(line) for line in text.split("\n")[:-1]]
+        worker.append(out, [self.own_record(mode, line, seconds) for line in lines])
+        return names[len(lines)] if code not in (0, 1) and len(lines) < len(names) else None
 
     def own_record(self, mode, line, seconds):
         program = language.load(self.paths[line["name"]])
@@ -178,17 +211,31 @@ class Schedule:
         return made
 
     def again(self, identity):
-        """Reruns one record and prints it, with the verdict that the folder holds."""
+        """Reruns one record and prints it, and whether it is what the folder holds, or else the committed records."""
         name, _, mode = identity.partition("@")
         if name not in self.paths or mode not in MODES:
             raise SystemExit(f"tools/cohort/run: expected PROGRAM@MODE, got {identity}")
         with tempfile.TemporaryDirectory() as scratch:
-            out = Path(scratch) / "out.jsonl"
+            out = Path(scratch) / f"{mode}.jsonl"
             self.process(MODES[mode], [name], Path(scratch), out)
-            fresh = self.recorded(out).get(name, {"id": identity, "verdict": "crash"})
+            fresh = self.recorded(out).get(name) or worker.record(language.load(self.paths[name]), mode, CRASH, 0)
         print(json.dumps(fresh, indent=1))
-        kept = self.recorded(self.parts / f"{mode}.jsonl").get(name)
-        if kept:
-            same = all(kept[k] == fresh.get(k) for k in ("verdict", *worker.VALUES))
-            print(f"kept verdict: {kept['verdict']}; {'the same verdict and values' if same else 'values differ'}")
+        kept, where = self.kept(name, mode)
+        if kept is None:
+            print("there is no other record of it to compare with")
+            return 0
+        said = lambda record, key: json.dumps(record[key], sort_keys=True)  # so that what is no number equals itself
+        differ = [key for key in ("verdict", *worker.VALUES) if said(kept, key) != said(fresh, key)]
+        print(f"kept verdict: {kept['verdict']} ({where}); " +
+              (f"what differs: {', '.join(differ)}" if differ else "the same verdict and values"))
         return 0
+
+    def kept(self, name, mode):
+        """The record that the folder or, where it has none, the repository holds of the program as it is now."""
+        committed = COMMITTED / f"{mode}.jsonl.xz"
+        for path, read in ((self.parts / f"{mode}.jsonl", self.recorded),
+                           (committed, lambda file: parsed(lzma.decompress(file.read_bytes()).decode(), mode, file))):
+            found = read(path).get(name) if path.exists() else None
+            if found and self.is_current(name, found):
+                return found, path
+        return None, None

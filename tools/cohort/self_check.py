@@ -113,7 +113,21 @@ def check_resuming():
             part.write_text(line)
             wrong += [] if runner.done(mode) == ({"p"} if done else set()) else [f"done is not {done}: {line[:90]}"]
             wrong += [] if bool(part.read_text()) == done else [f"the file keeps what is dropped: {line[:90]}"]
+        good = json.dumps(made) + "\n"
+        changes = ({"mode": "jax_ref"}, {"id": "q@torch_eager"}, {"verdict": "fine"}, {"cells": None})
+        for bad in ("{}", "[]", good[:40], *[json.dumps(made | change) for change in changes]):
+            part.write_text(good + bad + "\n")
+            wrong += refused_at(lambda: runner.done(mode), f"{part}:2: expected ", bad)
+            wrong += [] if part.read_text() == good + bad + "\n" else [f"the file was changed: {bad[:90]}"]
     return "resuming", wrong
+
+
+def refused_at(work, place, what):
+    try:
+        work()
+    except SystemExit as error:
+        return [] if place in str(error) else [f"{error} instead of {place}"]
+    return [f"taken for a record: {what[:90]}"]
 
 
 def main():

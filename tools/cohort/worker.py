@@ -32,6 +32,13 @@ def record(program, mode, result, seconds):
     return line | {key: result.get(key, {}) for key in VALUES}
 
 
+def append(path, records):
+    """Adds lines. Each is one write to the end of the file, so that processes that share it never mix their lines."""
+    with open(path, "ab", buffering=0) as file:
+        for one in records:
+            file.write((json.dumps(one) + "\n").encode())
+
+
 def run_one(runner, program, mode):
     try:
         return runner.run(program, mode)
@@ -48,14 +55,12 @@ def main():
     runner.prepare()
     with open(listing, encoding="utf-8") as file:
         paths = file.read().split("\n")
-    with open(out, "a", encoding="utf-8") as lines:
-        for path in filter(None, paths):
-            program = language.load(path)
-            print("begin", program["name"], flush=True)
-            start = time.perf_counter()
-            result = run_one(runner, program, mode)
-            lines.write(json.dumps(record(program, mode, result, time.perf_counter() - start)) + "\n")
-            lines.flush()
+    for path in filter(None, paths):
+        program = language.load(path)
+        print("begin", program["name"], flush=True)
+        start = time.perf_counter()
+        result = run_one(runner, program, mode)
+        append(out, [record(program, mode, result, time.perf_counter() - start)])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "recompute/planning/planner.h"
 #include "tools/chart/chart.h"
 #include "tools/report/sections.h"
 #include "tools/report/wording.h"
@@ -99,6 +100,17 @@ void add_table(Document& document, const std::vector<const StepMemory*>& all,
   document.table(std::move(table));
 }
 
+/// The methods of which there is no picture.
+std::string undrawn_methods(const std::vector<const StepMemory*>& all) {
+  std::string names;
+  for (const std::string& method : plannable_methods()) {
+    bool drawn =
+        std::any_of(all.begin(), all.end(), [&](const StepMemory* memory) { return memory->method == method; });
+    if (!drawn) names += (names.empty() ? "" : ", ") + method;
+  }
+  return names;
+}
+
 void add_workload(Document& document, std::vector<const StepMemory*> all, const std::string& workload) {
   std::stable_sort(all.begin(), all.end(),
                    [](const StepMemory* a, const StepMemory* b) { return slot_of(a->method) < slot_of(b->method); });
@@ -112,6 +124,10 @@ void add_workload(Document& document, std::vector<const StepMemory*> all, const 
   picture.one_legend = true;
   for (const StepMemory* memory : all) picture.panels.push_back(panel_of(*memory, categories, high * 1.04));
   document.heading(3, workload);
+  if (std::string missing = undrawn_methods(all); !missing.empty()) {
+    document.text("Not drawn, since nothing was traced: " + missing +
+                  ". A method that needs a plan has no step to trace where it has none at the budget of the others.");
+  }
   document.figure(
       file_name("memory " + workload), chart::to_svg(picture),
       "Live bytes over one training step, stacked by category. Forward is the rise, backward the fall; preserved "

@@ -89,14 +89,17 @@ Agreement compare(const Json& run, const Json& reference) {
 }
 
 struct Equality {
-  std::int64_t compared = 0, differing = 0;  // runs
+  std::int64_t compared = 0, differing = 0, missing = 0;  // runs
   bool all_equal() const { return differing == 0; }
   std::string unchecked;  // what is said about it; empty: not run
 };
 
 std::string cell_of(const Runs& runs, const std::string& method, std::int64_t seed, Equality& equality) {
   const Json* run = run_at(runs, method, seed);
-  if (!run) return "none";
+  if (!run) {
+    equality.missing += method == "unchecked" ? 0 : 1;
+    return "none";
+  }
   std::string reference = reference_of(runs, seed);
   if (method == reference)
     return "reference, " + counted(static_cast<std::int64_t>((*run)["epochs"].size()), "epoch", "epochs");
@@ -331,6 +334,8 @@ void add_runs(Document& document, const Study& study, Findings& findings) {
     bool control = std::find(runs.methods.begin(), runs.methods.end(), "unchecked") != runs.methods.end();
     if (!equality.unchecked.empty()) text += " " + equality.unchecked;
     if (control && equality.unchecked.empty()) text += " The control `unchecked` has no run to compare.";
+    if (equality.missing > 0)
+      text += " " + counted(equality.missing, "run is", "runs are") + " missing there, so not compared.";
     text += joint_text(runs);
     findings.push_back(text);
     add_accuracy(document, runs);

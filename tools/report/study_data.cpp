@@ -90,9 +90,7 @@ Ratio ratio_of(const Place& place, const std::string& method, const std::string&
   ratio.wall = study::summarise(ratio.ratios, place.resampling);
   ratio.cpu = study::summarise(study::paired_ratios(a->second.cpu, b->second.cpu), place.resampling);
   ratio.predicted = a->second.predicted_s / b->second.predicted_s;
-  auto pairs = static_cast<std::int64_t>(ratio.ratios.size());
-  auto blocks = [](const Measured& measured) { return static_cast<std::int64_t>(measured.wall.size()); };
-  ratio.unpaired = blocks(a->second) + blocks(b->second) - 2 * pairs;
+  ratio.unpaired = study::unpaired_blocks(a->second.wall, b->second.wall);
   ratio.same_plan = a->second.plans.size() == 1 && a->second.plans == b->second.plans;
   return ratio;
 }

@@ -75,6 +75,7 @@ class Application final : public StudyType {
     return analyse_application(study, records);
   }
 
+  void require_frozen(const Config& study) const override { require_all_frozen(study, print_of_training); }
   std::string fingerprints(const Config& study) const override { return fingerprint_section(study, print_of_training); }
 };
 

@@ -1,9 +1,9 @@
 // The analysis of the study cifar100_dense_queue: from its records to summary.json and tables.
 //
-//   summary.json   records (kind -> status -> number), failed (ids), seeds (layout, seed, reference, methods, equal,
-//   differences), unchecked (differs, where), peaks (layout, method, bytes), joint (layout, fits, predicted ratio),
-//   timing (layout, method; over `whole`: n, geometric_mean, bootstrap, log_t, range over seeds; `seeds`), probe
-//   (layout, method, seed)
+//   summary.json   records (kind -> status -> number), failed (ids), seeds (layout, seed, reference, methods, missing,
+//   equal, differences), unchecked (differs, where), peaks (layout, method, bytes), joint (layout, fits, predicted
+//   ratio), timing (layout, method; over `whole`: n, geometric_mean, bootstrap, log_t, range over seeds; `seeds`),
+//   probe (layout, method, seed)
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -106,21 +106,42 @@ class ApplicationAnalysis {
         say("{}, seed {}: {} differs from {}: {}", layout, seed, std::string(run->json.at("method")),
             std::string(runs.front()->json.at("method")), difference->text());
       }
+      Json missing = missing_of(names);
+      for (const Json& method : missing) say("{}, seed {}: no run of {} to compare", layout, seed, std::string(method));
       compared += runs.size() > 1;
       equal += runs.size() > 1 && differences.empty();
       analysis_.summary["seeds"].push_back({{"layout", layout},
                                             {"seed", seed},
                                             {"reference", names.front()},
                                             {"methods", names},
+                                            {"missing", missing},
                                             {"epochs", runs.front()->json.at("epochs").size()},
                                             {"equal", differences.empty()},
                                             {"differences", differences}});
     }
+    for (std::int64_t seed : seeds_of(study_, layout)) {
+      if (!seeds.empty() && !seeds.contains(seed)) say("{}, seed {}: no run to compare", layout, seed);
+    }
     if (compared > 0) {
-      say("{}: parameters, states and predictions of all methods are the same bytes after every epoch in {} of {} "
-          "seeds",
+      say("{}: parameters, states and predictions of all methods that ran are the same bytes after every epoch in {} "
+          "of {} seeds",
           layout, equal, compared);
     }
+  }
+
+  /// Methods of the study that this seed has no run of, though the layout has runs.
+  Json missing_of(const Json& ran) const {
+    Json missing = Json::array();
+    for (const std::string& name : study_.get_list("methods")) {
+      if (std::find(ran.begin(), ran.end(), Json(name)) == ran.end()) missing.push_back(name);
+    }
+    return missing;
+  }
+
+  /// Empty where a run has no probe.
+  static Json probe_of(const Record& run) {
+    Json probe = run.json.value("probe", Json());
+    return probe.is_object() ? probe : Json::object();
   }
 
   static Json difference_json(const Difference& difference, const std::string& method) {
@@ -148,7 +169,7 @@ class ApplicationAnalysis {
             {"differs", difference.has_value()},
             {"epoch", difference && difference->epoch > 0 ? Json(difference->epoch) : Json()},
             {"what", difference ? Json(difference->what) : Json()},
-            {"top1", record->json.at("probe").at("top1")}};
+            {"top1", probe_of(*record).value("top1", Json())}};
         if (difference)
           say("{}, seed {}: unchecked differs, as it must: {}", layout, seed, difference->text());
         else
@@ -186,7 +207,7 @@ class ApplicationAnalysis {
       if (!method.runs.empty())
         analysis_.summary["peaks"].push_back(peak_json(layout, name, method, peak, predicted, whole));
       for (const auto& [seed, record] : method.runs) {
-        Json line = record->json.at("probe");
+        Json line = probe_of(*record);
         line["layout"] = layout, line["method"] = name, line["seed"] = seed;
         analysis_.summary["probe"].push_back(std::move(line));
       }
@@ -228,7 +249,7 @@ class ApplicationAnalysis {
   }
   static std::int64_t predicted_peak_of(const Methods& methods, const std::string& name) {
     return highest(methods, name,
-                   [](const Json& json) { return json.at("plan").at("predicted_peak_bytes").get<std::int64_t>(); });
+                   [](const Json& json) { return std::int64_t(number_or_0(json.at("plan"), "predicted_peak_bytes")); });
   }
 
   static Json peak_json(const std::string& layout, const std::string& name, const MethodRuns& method, std::int64_t peak,
@@ -239,7 +260,7 @@ class ApplicationAnalysis {
             {"measured_peak_bytes", peak},
             {"predicted_peak_bytes", predicted},
             {"activation_peak_bytes", first.at("activation_peak_bytes")},
-            {"budget_bytes", first.at("budget_bytes")},
+            {"budget_bytes", first.value("budget_bytes", Json())},
             {"at_smallest_feasible", at_smallest(method)},
             {"to_whole", whole > 0 ? Json(double(peak) / double(whole)) : Json()}};
   }
@@ -260,7 +281,11 @@ class ApplicationAnalysis {
       if (of_wall.empty()) continue;
       wall.push_back(geometric_mean(of_wall));
       cpu.push_back(geometric_mean(of_cpu));
-      seeds.push_back({{"seed", seed}, {"wall", wall.back()}, {"cpu", cpu.back()}, {"n", of_wall.size()}});
+      seeds.push_back({{"seed", seed},
+                       {"wall", wall.back()},
+                       {"cpu", cpu.back()},
+                       {"n", of_wall.size()},
+                       {"unpaired", unpaired_blocks(times.wall, other->second.wall)}});
     }
     Json json = ratio_json(summarise(wall, seed_));
     json["layout"] = layout, json["method"] = name, json["under"] = kReference, json["seeds"] = seeds;
@@ -276,9 +301,9 @@ class ApplicationAnalysis {
     auto joint = methods.find("joint"), whole = methods.find(kReference);
     if (joint == methods.end() || joint->second.runs.empty()) return;
     const Json& run = joint->second.runs.begin()->second->json;
-    if (!run.at("budget_bytes").is_number()) return;
-    std::int64_t budget = run["budget_bytes"], measured = peak_of(methods, "joint"),
-                 predicted = predicted_peak_of(methods, "joint");
+    Json given = run.value("budget_bytes", Json());
+    if (!given.is_number_integer()) return;
+    std::int64_t budget = given, measured = peak_of(methods, "joint"), predicted = predicted_peak_of(methods, "joint");
     bool fits = measured <= budget && predicted <= budget;
     Json json = {{"layout", layout},
                  {"budget_bytes", budget},
@@ -289,9 +314,10 @@ class ApplicationAnalysis {
       wrong(fmt::format("expected joint to fit its budget of {} bytes ({}), it was predicted to hold {} and held {}",
                         budget, layout, predicted, measured));
     say("{}: joint holds {} of its budget of {}", layout, short_bytes(measured), short_bytes(budget));
-    if (whole != methods.end() && !whole->second.runs.empty()) {
-      double of_joint = run.at("plan").at("predicted_s"),
-             of_whole = whole->second.runs.begin()->second->json.at("plan").at("predicted_s");
+    double of_joint = number_or_0(run.at("plan"), "predicted_s"), of_whole = 0;
+    if (whole != methods.end() && !whole->second.runs.empty())
+      of_whole = number_or_0(whole->second.runs.begin()->second->json.at("plan"), "predicted_s");
+    if (of_joint > 0 && of_whole > 0) {
       json["predicted_s"] = of_joint, json["whole_predicted_s"] = of_whole, json["predicted"] = of_joint / of_whole;
       say("{}: predicted time joint : whole {:.4f}", layout, of_joint / of_whole);
       if (of_joint > of_whole)

@@ -77,11 +77,7 @@ class ApplicationPlanner {
   explicit ApplicationPlanner(const Workshop& workshop) : workshop_(workshop), study_(workshop.study()) {}
 
   Planned plan() {
-    for (const std::string& name : workload_names(study_)) {
-      WorkloadPrint print = print_of_training(workload_config(study_, name));
-      require_frozen(study_, name, print);
-      about_["fingerprints"][name] = {{"config", print.config}, {"trace", print.trace}};
-    }
+    about_["fingerprints"] = require_all_frozen(study_, print_of_training);
     for (const std::string& name : workload_names(study_)) plan_workload(name);
     store_images();
     Planned planned;

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Type : std::uint8_t { text, whole, number, numbers, object, list, flag };
+enum class Type : std::uint8_t { text, whole, number, numbers, object, hashes, epochs };
 
 struct Field {
   const char* name;
@@ -30,41 +31,62 @@ constexpr Field kCommon[] = {
     {"elapsed_s", Type::number}, {"load", Type::object}, {"versions", Type::object}, {"threads", Type::whole},
 };
 
-/// What a kind adds, as far as an analysis stands on it; a record that is not ok may lack it.
-const std::map<std::string, std::vector<Field>>& kinds() {
-  static const std::vector<Field> process = {{"method", Type::text},
-                                             {"wall_s", Type::numbers},
+/// What a kind adds, as far as an analysis stands on it.
+struct Kind {
+  std::vector<Field> place;  // which task it was: every record has these
+  std::vector<Field> found;  // a record that is not ok may lack these
+};
+
+const std::map<std::string, Kind>& kinds() {
+  static const std::vector<Field> process = {{"wall_s", Type::numbers},
                                              {"cpu_s", Type::numbers},
                                              {"predicted_s", Type::number},
                                              {"predicted_peak_bytes", Type::whole},
                                              {"measured_peak_bytes", Type::whole},
-                                             {"hash", Type::object}};
-  static const std::vector<Field> cell = {
-      {"table_ratio", Type::number}, {"written_share", Type::number}, {"budget_bytes", Type::whole}};
+                                             {"hash", Type::hashes}};
+  static const std::vector<Field> cell = {{"table_ratio", Type::number}, {"written_share", Type::number}};
+  static const std::vector<Field> training = {{"layout", Type::text}, {"method", Type::text}, {"seed", Type::whole}};
   auto with = [](std::vector<Field> fields, const std::vector<Field>& more) {
     fields.insert(fields.end(), more.begin(), more.end());
     return fields;
   };
-  static const std::map<std::string, std::vector<Field>> all = {
-      {"study", {{"fingerprint", Type::text}}},
-      {"process", with({{"workload", Type::text},
-                        {"budget", Type::text},
-                        {"budget_bytes", Type::whole},
-                        {"granularity", Type::text}},
-                       process)},
-      {"map", with(cell, {{"predicted_s", Type::object},
-                          {"predicted_peak_bytes", Type::object},
-                          {"smallest_feasible", Type::object}})},
-      {"map_measured", with(cell, process)},
+  static const std::map<std::string, Kind> all = {
+      {"study", {{}, {{"fingerprint", Type::text}}}},
+      {"process",
+       {{{"workload", Type::text},
+         {"budget", Type::text},
+         {"budget_bytes", Type::whole},
+         {"granularity", Type::text},
+         {"method", Type::text}},
+        process}},
+      {"map",
+       {cell,
+        {{"budget_bytes", Type::whole},
+         {"predicted_s", Type::object},
+         {"predicted_peak_bytes", Type::object},
+         {"smallest_feasible", Type::object}}}},
+      {"map_measured", {with(cell, {{"method", Type::text}}), with({{"budget_bytes", Type::whole}}, process)}},
       {"run",
-       {{"layout", Type::text},
-        {"method", Type::text},
-        {"seed", Type::whole},
-        {"epochs", Type::list},
-        {"measured_peak_bytes", Type::whole}}},
-      {"timing", with({{"layout", Type::text}, {"seed", Type::whole}}, process)},
+       {training,
+        {{"epochs", Type::epochs},
+         {"plan", Type::object},
+         {"measured_peak_bytes", Type::whole},
+         {"activation_peak_bytes", Type::whole}}}},
+      {"timing", {training, process}},
   };
   return all;
+}
+
+bool are_hashes(const Json& value) {
+  return value.is_object() &&
+         std::all_of(value.begin(), value.end(), [](const Json& hash) { return hash.is_string(); });
+}
+
+bool are_epochs(const Json& value) {
+  return value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& epoch) {
+           return epoch.is_object() && epoch.contains("epoch") && epoch["epoch"].is_number_integer() &&
+                  epoch.contains("hash") && are_hashes(epoch["hash"]);
+         });
 }
 
 bool is_of(const Json& value, Type type) {
@@ -73,8 +95,8 @@ bool is_of(const Json& value, Type type) {
     case Type::whole: return value.is_number_integer();
     case Type::number: return value.is_number();
     case Type::object: return value.is_object();
-    case Type::list: return value.is_array();
-    case Type::flag: return value.is_boolean();
+    case Type::hashes: return are_hashes(value);
+    case Type::epochs: return are_epochs(value);
     case Type::numbers:
       if (!value.is_array() || value.empty()) return false;
       for (const Json& item : value) {
@@ -91,8 +113,8 @@ const char* name_of(Type type) {
     case Type::whole: return "a whole number";
     case Type::number: return "a number";
     case Type::object: return "an object";
-    case Type::list: return "a list";
-    case Type::flag: return "true or false";
+    case Type::hashes: return "an object of hashes";
+    case Type::epochs: return "a list of objects with `epoch` and `hash`";
     case Type::numbers: return "a list of numbers, not empty";
   }
   return "a value";
@@ -122,7 +144,10 @@ class LineReader {
     if (record.status != "ok" && record.status != "failed" && record.status != "infeasible") {
       refuse("expected the status ok, failed or infeasible, got '{}'", record.status);
     }
-    if (record.ok()) require_fields(json, fields->second);
+    require_fields(json, fields->second.place);
+    if (record.ok()) require_fields(json, fields->second.found);
+    if (!record.ok() && !(json.contains("error") && json["error"].is_string()))
+      refuse("expected `error` of a record that is {} to be a text, got none", record.status);
     auto [earlier, fresh] = seen_.emplace(record.id, line);
     if (!fresh) refuse("expected an id of its own, got '{}' again, which line {} has", record.id, earlier->second);
     record.json = std::move(json);

@@ -162,6 +162,7 @@ class Runner {
           "[study] {}: expected the program and machine that began the study, got others: {}. Choose another folder: -o DIR",
           where, other);
     }
+    if (!pending_.empty()) type_->require_frozen(study_);
   }
 
   /// Before anything is measured, where the type can tell.

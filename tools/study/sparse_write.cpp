@@ -114,6 +114,7 @@ class SparseWrite final : public StudyType {
   }
 
   std::vector<std::string> kinds() const override { return {"process", "map", "map_measured"}; }
+  void require_frozen(const Config& study) const override { require_all_frozen(study); }
   std::string fingerprints(const Config& study) const override { return fingerprint_section(study); }
 
   std::string gpu_sizes(const Config& study) const override {

@@ -3,7 +3,8 @@
 //
 //   summary.json   level, records (kind -> status -> number), failed (ids), cells (workload, budget, budget_bytes,
 //   granularity, methods, pairs), targets, hashes (workload -> equal, differing), map. A pair says over : under; `wall`
-//   and `cpu` have n, geometric_mean, bootstrap, log_t and range as [low, high]; `predicted` is the ratio of the plans.
+//   and `cpu` have n, geometric_mean, bootstrap, log_t and range as [low, high]; `unpaired` counts blocks
+//   with only one of both, which are in no ratio; `predicted` is the ratio of the plans.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -48,6 +49,7 @@ struct Pair {
   std::string over, under;
   RatioSummary wall, cpu;
   double predicted = 0;
+  std::int64_t unpaired = 0;  // blocks with only one of both
 };
 
 class SparseWriteAnalysis {
@@ -92,6 +94,7 @@ class SparseWriteAnalysis {
     Pair pair{over, under, summarise(paired_ratios(a.wall, b.wall), seed_),
               summarise(paired_ratios(a.cpu, b.cpu), seed_), 0};
     pair.predicted = a.predicted_s / b.predicted_s;
+    pair.unpaired = unpaired_blocks(a.wall, b.wall);
     return pair;
   }
 
@@ -146,11 +149,27 @@ class SparseWriteAnalysis {
                                {"under", pair.under},
                                {"wall", ratio_json(pair.wall)},
                                {"cpu", ratio_json(pair.cpu)},
+                               {"unpaired", pair.unpaired},
                                {"predicted", pair.predicted}});
     }
     text_ += fmt::format("{}, budget {} ({}), granularity {}\n{}\n", workload, budget, short_bytes(cell.budget_bytes),
                          granularity, format_table(rows, {false, true, true, true, true, true, true, true, true}));
+    text_ += left_out(cell, all);
     return json;
+  }
+
+  /// What was begun and is in no ratio of the table: a line each; nothing where all is in them.
+  static std::string left_out(const CellRuns& cell, const std::vector<Pair>& pairs) {
+    std::string text;
+    for (const auto& [method, runs] : cell.methods) {
+      if (runs.failed > 0) text += fmt::format("{}: {}\n", method, counted(runs.failed, "failure"));
+    }
+    for (const Pair& pair : pairs) {
+      if (pair.over != "joint" || pair.unpaired == 0) continue;
+      text += fmt::format("joint : {}: {} with only one of both, not in the ratio\n", pair.under,
+                          counted(pair.unpaired, "block"));
+    }
+    return text.empty() ? text : text + "\n";
   }
 
   static std::vector<std::string> table_row(const std::string& method, const Json& json,
@@ -238,12 +257,15 @@ class SparseWriteAnalysis {
       all[what]["differing"].push_back(record.id);
       if (!wrong.empty()) continue;
       for (auto& [name, value] : json.at("hash").items()) {
-        if (reference->second->json.at("hash").at(name) == value) continue;
+        if (reference->second->json.at("hash").value(name, Json()) == value) continue;
         wrong = fmt::format(
             "[study] expected equal bytes under all methods, the {} of {} (line {}) differ from those of {} (line {})",
             name, record.id, record.line, reference->second->id, reference->second->line);
         break;
       }
+      if (wrong.empty())
+        wrong = fmt::format("[study] expected the same hashes in {} (line {}) and {} (line {}), one has others",
+                            record.id, record.line, reference->second->id, reference->second->line);
     }
     std::size_t processes = 0;
     for (const auto& [what, json] : all.items()) processes += std::size_t(json["processes"]);
@@ -257,8 +279,9 @@ class SparseWriteAnalysis {
     for (const Record& record : records_) {
       if (record.kind != "map" || !record.ok()) continue;
       const Json& json = record.json;
+      auto seconds = [&](const char* method) { return number_or_0(json.at("predicted_s"), method); };
       auto ratio = [&](const char* under) {
-        return double(json.at("predicted_s").at("joint")) / double(json.at("predicted_s").at(under));
+        return seconds(under) > 0 ? Json(seconds("joint") / seconds(under)) : Json();
       };
       Json cell = {{"table_ratio", json.at("table_ratio")},
                    {"written_share", json.at("written_share")},

@@ -41,12 +41,7 @@ class SparseWritePlanner {
   explicit SparseWritePlanner(const Workshop& workshop) : workshop_(workshop), study_(workshop.study()) {}
 
   Planned plan() {
-    // All are held against their fingerprints before anything is measured.
-    for (const std::string& name : workload_names(study_)) {
-      WorkloadPrint print = print_of_workload(workload_config(study_, name));
-      require_frozen(study_, name, print);
-      about_["fingerprints"][name] = {{"config", print.config}, {"trace", print.trace}};
-    }
+    about_["fingerprints"] = require_all_frozen(study_);  // before anything is measured
     for (const std::string& name : workload_names(study_)) plan_workload(name);
     Planned planned;
     planned.about = std::move(about_);

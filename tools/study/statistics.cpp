@@ -100,6 +100,10 @@ std::vector<double> paired_ratios(const std::map<std::int64_t, double>& a, const
   return ratios;
 }
 
+std::int64_t unpaired_blocks(const std::map<std::int64_t, double>& a, const std::map<std::int64_t, double>& b) {
+  return static_cast<std::int64_t>(a.size() + b.size() - 2 * paired_ratios(a, b).size());
+}
+
 Interval bootstrap_interval(const std::vector<double>& ratios, std::uint64_t seed, double level, int resamples) {
   std::vector<double> logs = logs_of(ratios);
   std::size_t n = logs.size();

@@ -26,6 +26,9 @@ Interval range(const std::vector<double>& values);
 /// a / b for each block that has both, in the order of the blocks.
 std::vector<double> paired_ratios(const std::map<std::int64_t, double>& a, const std::map<std::int64_t, double>& b);
 
+/// Blocks that only one of both has, so that they are in no ratio.
+std::int64_t unpaired_blocks(const std::map<std::int64_t, double>& a, const std::map<std::int64_t, double>& b);
+
 inline constexpr double kLevel = 0.975;  // of every interval of a study
 inline constexpr int kResamples = 10000;
 

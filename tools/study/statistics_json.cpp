@@ -20,6 +20,11 @@ std::string bounds_text(const Interval& interval) {
   return interval.defined() ? fmt::format("[{:.4f}, {:.4f}]", interval.low, interval.high) : "-";
 }
 
+double number_or_0(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
 double median_of(const Json& list) { return median(list.get<std::vector<double>>()); }
 
 }  // namespace reprise::study

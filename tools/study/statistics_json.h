@@ -15,6 +15,8 @@ Json interval_json(const Interval& interval);
 Json ratio_json(const RatioSummary& ratio);
 /// "[0.9000, 1.1000]", or "-" for an undefined interval.
 std::string bounds_text(const Interval& interval);
+/// A number that a record may lack or have as null; 0 there.
+double number_or_0(const Json& object, const char* key);
 /// Of a list of numbers. Errors (internal): none in it.
 double median_of(const Json& list);
 

@@ -74,6 +74,9 @@ class StudyType {
   virtual Json run(const Json& work, const std::filesystem::path& folder) const = 0;
   /// From the records alone. `study` is the file as resolved.
   virtual Analysis analyse(const Config& study, const std::vector<Record>& records) const = 0;
+  /// Errors (config): the workloads are others than those whose fingerprints stand in the file. plan() sees to it too;
+  /// the runner asks before it goes on with what was planned.
+  virtual void require_frozen(const Config& study) const = 0;
   /// The lines to put under `fingerprints:` in the file, made anew.
   virtual std::string fingerprints(const Config& study) const = 0;
   /// What the sizes meant for a GPU come to, recorded without being run; empty where the file has none. Errors

@@ -127,6 +127,16 @@ void require_frozen(const Config& study, const std::string& name, const Workload
       name, differs);
 }
 
+Json require_all_frozen(const Config& study, WorkloadPrint (*print)(const Config&)) {
+  Json all;
+  for (const std::string& name : workload_names(study)) {
+    WorkloadPrint found = print(workload_config(study, name));
+    require_frozen(study, name, found);
+    all[name] = {{"config", found.config}, {"trace", found.trace}};
+  }
+  return all;
+}
+
 std::string fingerprint_section(const Config& study, WorkloadPrint (*print)(const Config&)) {
   std::string config, trace;
   for (const std::string& name : workload_names(study)) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/config/config.h"
+#include "models/run/json_text.h"
 
 namespace reprise::study {
 
@@ -31,6 +32,9 @@ WorkloadPrint print_of_training(const Config& workload);
 
 /// Errors (config): the study file has no fingerprints of the workload, or others; says which.
 void require_frozen(const Config& study, const std::string& name, const WorkloadPrint& found);
+
+/// The same for all workloads; gives `fingerprints` of the study's first record: workload -> config, trace.
+Json require_all_frozen(const Config& study, WorkloadPrint (*print)(const Config&) = print_of_workload);
 
 /// The section to put into the study file, of the prints that `print` makes.
 std::string fingerprint_section(const Config& study, WorkloadPrint (*print)(const Config&) = print_of_workload);
