@@ -112,23 +112,23 @@ MoveCosts held_against(const MoveCosts& costs, const StepTimer::Moves& moves) {
     return (cost.fixed_ns * d(moved.blocks) + cost.ns_per_byte * d(moved.bytes) + cost.ns_per_run * d(moved.runs)) /
            steps;
   };
-  auto by = [](MoveCost& cost, double factor) {
-    cost.fixed_ns *= factor;
-    cost.ns_per_byte *= factor;
-    cost.ns_per_run *= factor;
+  auto factor = [](double told_ns, std::int64_t measured_ns) {
+    if (told_ns <= 0 || static_cast<double>(measured_ns) < kLeastTellingNs) return 1.0;
+    return std::clamp(static_cast<double>(measured_ns) / told_ns, 1 / kMostFactor, kMostFactor);
   };
-  auto hold = [&](double told_ns, double measured_ns, std::initializer_list<MoveCost*> kinds) {
-    if (told_ns <= 0 || measured_ns < kLeastTellingNs) return;
-    double factor = std::clamp(measured_ns / told_ns, 1 / kMostFactor, kMostFactor);
-    for (MoveCost* cost : kinds) by(*cost, factor);
+  auto scale = [](MoveCost& cost, double by) {
+    cost.fixed_ns *= by;
+    cost.ns_per_byte *= by;
+    cost.ns_per_run *= by;
   };
   MoveCosts held = costs;
   double copies = costs.copy.ns_per_byte * d(moves.preserved.copied) / steps;
   double records = told(costs.gather, moves.preserved);
   // Where both were made, one factor stands for both: they are timed together.
-  std::initializer_list<MoveCost*> both = {&held.copy, &held.gather}, copy = {&held.copy}, gather = {&held.gather};
-  hold(copies + records, d(moves.preserve_ns), records == 0 ? copy : copies == 0 ? gather : both);
-  hold(told(costs.exchange, moves.exchanged), d(moves.exchange_ns), {&held.exchange});
+  double preserve = factor(copies + records, moves.preserve_ns);
+  if (copies > 0) scale(held.copy, preserve);
+  if (records > 0) scale(held.gather, preserve);
+  scale(held.exchange, factor(told(costs.exchange, moves.exchanged), moves.exchange_ns));
   return held;
 }
 
