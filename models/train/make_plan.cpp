@@ -152,9 +152,9 @@ PlannerOptions RunPlanner::options(const Config& config) {
 
 void check_planned_keys(const Config& config) {
   if (config.get_map("recompute.options").empty()) return;
-  throw config.error_at(
-      "recompute.options",
-      "expected no options by name, since a plan decides for every segment. Leave them out with recompute.options={{}}");
+  throw config.error_at("recompute.options",
+                        "expected no options by name, since a plan decides for every segment. Leave them out with "
+                        "recompute.options={{}}");
 }
 
 MadePlan make_plan(const Config& config, const PlanNotes& notes) {
