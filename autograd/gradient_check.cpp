@@ -26,7 +26,14 @@ class GradientCheck {
     for (const Tensor& state : options_.states) states_.push_back(copy_of(state));
     for (const Stream* stream : options_.streams) positions_.push_back(stream->position);
   }
-  ~GradientCheck() { put_back(); }
+  ~GradientCheck() {
+    try {
+      if (!back_) put_back();
+    } catch (const Error&) {  // another error is on its way already
+    }
+  }
+  GradientCheck(const GradientCheck&) = delete;
+  GradientCheck& operator=(const GradientCheck&) = delete;
 
   GradientCheckResult run() {
     find_gradients();
@@ -36,6 +43,8 @@ class GradientCheck {
       else
         check_directions(l);
     }
+    put_back();
+    back_ = true;
     return result_;
   }
 
@@ -145,6 +154,7 @@ class GradientCheck {
   std::vector<std::vector<std::byte>> states_;
   std::vector<std::uint64_t> positions_;
   GradientCheckResult result_;
+  bool back_ = false;  // data, states and streams are as before the check
 };
 
 }  // namespace

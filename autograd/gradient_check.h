@@ -44,7 +44,8 @@ struct GradientCheckResult {
 
 /// Compares the gradient of the sum of all elements of f(tape). Leaves must be f64 and floating functions of them
 /// smooth where they stand. The leaves' accumulators are cleared; their data, states and streams are as before
-/// afterwards. Errors: user (a leaf that is not f64; a result that is not finite), whatever f throws.
+/// afterwards. Errors: user (a leaf that is not f64; a result that is not finite), memory (putting back, where another
+/// tape owes what that overwrites), whatever f throws.
 GradientCheckResult check_gradient(Memory& memory, const std::function<Value(Tape&)>& f, std::vector<LeafRef> leaves,
                                    const GradientCheckOptions& options = {});
 

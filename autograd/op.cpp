@@ -132,12 +132,12 @@ void register_op(const Op& op) {
     fail(ErrorKind::user, "[{}] expected one op that copies, got a second beside '{}'. Leave .copies out.", op.name,
          copying->name);
   }
-  auto [at, inserted] = registry().by_name.emplace(op.name, &op);
-  if (!inserted) {
-    if (at->second == &op) return;
+  if (const Op* known = find_op(op.name)) {
+    if (known == &op) return;
     fail(ErrorKind::user, "[{}] an op of this name is registered already. Give yours another name.", op.name);
   }
-  info_of(op);
+  info_of(op);  // before the registry knows the op: a contract that contradicts itself leaves nothing in it
+  registry().by_name.emplace(op.name, &op);
   registry().list.push_back(&op);
   if (op.copies) registry().copying = &op;
 }

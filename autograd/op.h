@@ -250,8 +250,9 @@ struct OpInfo {
 /// itself.
 const OpInfo& info_of(const Op& op);
 
-/// Adds an op to the registry (built-in families, and users' own ops). Errors (user): a second op of one name, a second
-/// one that copies.
+/// Adds an op to the registry (built-in families, and users' own ops); nothing where it is there already. Errors
+/// (user): a second op of one name, a second one that copies; (internal): as of info_of(). The registry is as before
+/// then.
 void register_op(const Op& op);
 /// All registered ops in order of registration.
 const std::vector<const Op*>& registered_ops();

@@ -198,22 +198,25 @@ void Tape::note_context(std::uint32_t segment) {
   try {
     replayer_->note_context(*this, segment);
   } catch (...) {
-    abort_segment();  // the caller holds no segment that it could close
+    abort_segment();  // the caller holds none that it could close: it has not begun, or its body is through
     throw;
   }
 }
 
 void Tape::end_segment(std::span<const ValueId> outputs) {
   if (data_.segment_stack.empty()) return;  // its body has cleared the tape
-  data_.segment_stack.pop_back();
-  if (!data_.segment_stack.empty() || data_.open_segment == kNone) return;
+  if (data_.segment_stack.size() > 1 || data_.open_segment == kNone) {
+    data_.segment_stack.pop_back();
+    return;
+  }
   std::uint32_t index = data_.open_segment;
   SegmentInstance& instance = data_.segments[index];
+  if (instance.replayable()) note_context(index);
+  data_.segment_stack.pop_back();
   data_.open_segment = kNone;
   instance.end_node = static_cast<std::uint32_t>(data_.nodes.size());
   instance.end_value = static_cast<ValueId>(data_.values.size());
   instance.outputs.assign(outputs.begin(), outputs.end());
-  if (instance.replayable()) replayer_->note_context(*this, index);
   update_needed(*this, index, true);
   data_.segments[index].closed = true;
   if (instance.option.run != 0 && instance.option.run_ends) close_run(*this, index);

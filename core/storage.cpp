@@ -56,8 +56,15 @@ void give_record(void* record) noexcept {
 }  // namespace
 
 Ref<Storage> Storage::create(Allocator& allocator, WriteObserver* observer, std::int64_t bytes, Category category) {
-  Allocation allocation = allocator.allocate(bytes, category);
-  auto* storage = new (take_record()) Storage;
+  void* record = take_record();  // first: without room for it no bytes are taken
+  Allocation allocation;
+  try {
+    allocation = allocator.allocate(bytes, category);
+  } catch (...) {
+    give_record(record);
+    throw;
+  }
+  auto* storage = new (record) Storage;
   storage->allocation_ = allocation;
   storage->bytes_ = bytes;
   storage->allocator_ = &allocator;

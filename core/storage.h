@@ -51,8 +51,8 @@ class Storage : public RefCounted {
   /// it throws. The caller then writes those bytes through raw().
   void announce(const Region& region, const Writer& writer);
 
-  /// The doors for host code. read() puts the newest bytes back first; write() announces too. Errors (user): reading
-  /// is refused.
+  /// The doors for host code: both put the newest bytes back first. Null in a dry trace. Errors: host_read() (user),
+  /// where reading is refused; host_write() those of announce(), and nothing has changed then.
   const std::byte* host_read();
   std::byte* host_write(const Region& region, const char* who = "host");
 
@@ -79,7 +79,7 @@ class Storage : public RefCounted {
     adopted_ = false;
   }
   Allocator& allocator() const { return *allocator_; }
-  /// A number that no other storage of this process has had; order of creation.
+  /// A number that no other storage of the thread that made it has had; order of creation.
   std::uint64_t serial() const { return serial_; }
 
  private:

@@ -21,11 +21,29 @@ Run Tensor::bounds() const {
 }
 
 void Tensor::require_host(DType dtype, const char* what) const {
-  if (!defined()) fail(ErrorKind::user, "[{}] expected a tensor, got none", what);
+  require_contiguous(what);
   if (dtype != dtype_)
     fail(ErrorKind::user, "[{}] expected dtype {}, got {}", what, to_string(dtype_), to_string(dtype));
+}
+
+void Tensor::require_contiguous(const char* what) const {
+  if (!defined()) fail(ErrorKind::user, "[{}] expected a tensor, got none", what);
   if (!contiguous())
     fail(ErrorKind::user, "[{}] expected a contiguous tensor, got strides {}", what, to_string(strides_));
+}
+
+std::span<const std::byte> Tensor::host_read_bytes() const {
+  require_contiguous("host_read");
+  const std::byte* base = storage_->host_read();
+  if (!base) return {};
+  return {base + offset_ * size_of(dtype_), static_cast<std::size_t>(bytes())};
+}
+
+std::span<std::byte> Tensor::host_write_bytes(const char* who) const {
+  require_contiguous("host_write");
+  std::byte* base = storage_->host_write(region(), who);
+  if (!base) return {};
+  return {base + offset_ * size_of(dtype_), static_cast<std::size_t>(bytes())};
 }
 
 double load_as_double(const TensorView& view, std::int64_t i) {

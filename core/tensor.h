@@ -85,6 +85,9 @@ class Tensor {
     if (!base) return {};
     return {reinterpret_cast<T*>(base) + offset_, static_cast<std::size_t>(size())};
   }
+  /// The same doors to the bytes of a contiguous tensor of any dtype, its own and no others of the storage.
+  std::span<const std::byte> host_read_bytes() const;
+  std::span<std::byte> host_write_bytes(const char* who = "host") const;
   /// All elements converted to double, row-major, whatever dtype and strides. Errors (user): a dry trace has none.
   std::vector<double> to_doubles() const;
   /// Writes all elements from doubles (converted), announced as `who`. Errors (user) when the count differs.
@@ -92,6 +95,7 @@ class Tensor {
 
  private:
   void require_host(DType dtype, const char* what) const;
+  void require_contiguous(const char* what) const;
 
   StorageRef storage_;
   DType dtype_ = DType::f32;

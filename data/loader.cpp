@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kMaxBatch = 1 << 20;
 constexpr int kMaxPrefetch = 64;
 
-/// Signals go to the main thread: an interrupt must not end a wait of the loader's.
+/// Signals are for the program's threads (core/interrupt.h): a handler must not run on the loader's.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -42,15 +42,13 @@ void Meter::record(Category category, std::int64_t delta) noexcept {
   }
 }
 
-std::string Meter::describe_live() const {
+std::string describe_bytes(const CategoryBytes& bytes, std::size_t most) {
   std::array<std::size_t, kCategoryCount> order;
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [this](std::size_t a, std::size_t b) { return snapshot_.live[a] > snapshot_.live[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
   std::string text;
-  for (std::size_t c : order) {
-    if (snapshot_.live[c] == 0) break;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(static_cast<Category>(c)), snapshot_.live[c]);
+  for (std::size_t i = 0; i < std::min(most, order.size()) && bytes[order[i]] > 0; ++i) {
+    text += fmt::format("{}{} {}", i > 0 ? ", " : "", to_string(static_cast<Category>(order[i])), bytes[order[i]]);
   }
   return text.empty() ? "nothing" : text;
 }

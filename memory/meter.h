@@ -20,6 +20,9 @@ class Error;
 
 using CategoryBytes = std::array<std::int64_t, kCategoryCount>;
 
+/// "parameters 640, activations 128": the `most` largest, largest first; "nothing" where all are 0.
+std::string describe_bytes(const CategoryBytes& bytes, std::size_t most = kCategoryCount);
+
 /// All counts at one moment. Bytes.
 struct MeterSnapshot {
   CategoryBytes live{};
@@ -108,8 +111,8 @@ class Meter {
   const char* set_current_op(const char* name) { return std::exchange(op_, name); }
   const char* current_op() const { return op_; }
 
-  /// "parameters 640, activations 128", largest first; "nothing" when nothing is live.
-  std::string describe_live() const;
+  /// describe_bytes() of what is live.
+  std::string describe_live() const { return describe_bytes(snapshot_.live); }
 
   /// "a budget of 4096 bytes": the limit that fail_no_room() names where a request does not fit the budget.
   std::string budget_text() const;

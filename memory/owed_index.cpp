@@ -223,6 +223,15 @@ void OwedIndex::Found::finish() {
   for (std::size_t n = 0; n < count_; ++n) claims_[n].runs = claims_[n].own;
 }
 
+/// A number that no set and no slot holds, for the next query. After 2^32 queries, which a long training may ask, they
+/// are counted from 1 again.
+void OwedIndex::next_stamp() {
+  if (++stamp_ != 0) return;
+  for (Set& set : sets_) set.stamp = 0;
+  for (SlotInfo& slot : slots_) slot.stamp = 0;
+  stamp_ = 1;
+}
+
 /// The claim of `found` for the bytes of `set`; notes the reads of it that want a whole copy.
 std::uint32_t OwedIndex::classify(SetId set, PreserveBy by, Found& found) {
   scratch_->readers.clear();
@@ -250,7 +259,7 @@ void OwedIndex::find(const Region& region, PreserveBy by, Found& found) {
   std::span<const Run> runs = region.runs();
   std::size_t c = 0, i = 0;
   if (!next_touched(c, runs, i)) return;
-  ++stamp_;
+  next_stamp();
   scratch_->claim_of.clear();
   do {
     std::span<const Piece> pieces = chunks_[c].pieces;
@@ -335,7 +344,7 @@ OwedIndex::SetId OwedIndex::rewritten(SetId set, RecycledVector<Set>& sets) {
 }
 
 void OwedIndex::rewrite() {
-  ++stamp_;
+  next_stamp();
   RecycledVector<Set> sets(1);
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     PieceWriter out(out_for(chunks_[c].pieces.size(), 0));

@@ -79,7 +79,8 @@ class OwedIndex {
     std::map<Readers, std::uint32_t, std::less<Readers>, Recycled<std::pair<const Readers, std::uint32_t>>> claim_of;
   };
 
-  explicit OwedIndex(Scratch& scratch) : scratch_(&scratch) {}
+  /// `answered`: how many queries the index is taken to have answered; for tests of what comes after 2^32 of them.
+  explicit OwedIndex(Scratch& scratch, std::uint32_t answered = 0) : stamp_(answered), scratch_(&scratch) {}
 
   /// From now on `reader` owes `region`, by a whole copy or by regions.
   Slot add(const Region& region, Reader reader, bool whole);
@@ -103,7 +104,7 @@ class OwedIndex {
     Slot slot = 0;
     SetId child = 0;  // the set with the read that came last, if it was added to this one
     Slot child_slot = 0;
-    std::uint32_t stamp = 0, mark = 0;  // what the query `stamp` found out about the set
+    std::uint32_t stamp = 0, mark = 0;  // what the query `stamp`, from 1 on, found out about the set
   };
   struct SlotInfo {
     Reader reader = 0;
@@ -127,6 +128,7 @@ class OwedIndex {
   std::size_t take_from_chunk(std::span<Piece> pieces, std::span<const Run> runs, std::size_t& i);
   void replace(std::size_t chunk, std::size_t count);
   void tidy();
+  void next_stamp();
   std::uint32_t classify(SetId set, PreserveBy by, Found& found);
   void rewrite();
   SetId rewritten(SetId set, RecycledVector<Set>& sets);
@@ -136,7 +138,7 @@ class OwedIndex {
   std::vector<SlotInfo> slots_;
   std::vector<Slot> free_, dead_;  // dead: still named by sets
   std::size_t dead_runs_ = 0, piece_count_ = 0;
-  std::uint32_t stamp_ = 0;
+  std::uint32_t stamp_;
   Scratch* scratch_;
 };
 

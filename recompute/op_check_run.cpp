@@ -14,8 +14,8 @@ namespace reprise::check {
 namespace {
 
 Bytes bytes_of(const Tensor& tensor) {
-  const std::byte* from = tensor.storage().host_read() + tensor.offset() * size_of(tensor.dtype());
-  return {from, from + tensor.bytes()};
+  std::span<const std::byte> bytes = tensor.host_read_bytes();
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace

@@ -10,10 +10,11 @@ checkpoints (backbone.layer1.0.conv1.weight, as `reprise export` shows them) or 
 (conv1, bn1, layer1.0.downsample.0, ...), with or without a prefix such as "module." or "encoder.". Tensors that the weights
 do not have, such as a queue, stay as in the second file; a key encoder ("key.") becomes a copy of the encoder. Tensors of
 the optimiser are left out. A tensor of the encoder that is missing, or has another shape, is an error.
-Exit codes: 0 done, 1 failure (a full disk), 2 a mistake in what was asked for.
+Exit codes: 0 done, 1 failure (a full disk; the third file is then as it was), 2 a mistake in what was asked for.
 """
 import json
 import math
+import os
 import re
 import struct
 import sys
@@ -107,6 +108,24 @@ def convert(weights, like):
     return tensors
 
 
+def write_whole(path, data):
+    """All of a file or nothing: the old one stays until the new one is on the disk. A device is written through."""
+    target = os.path.realpath(path)
+    partial = target + ".partial" if os.path.isfile(target) or not os.path.exists(target) else target
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+            if partial != target:
+                file.flush()
+                os.fsync(file.fileno())
+        if partial != target:
+            os.replace(partial, target)
+    except OSError:
+        if partial != target and os.path.exists(partial):
+            os.remove(partial)
+        raise
+
+
 def write_safetensors(path, tensors):
     """Header length, JSON header, then the bytes; wider types first."""
     order = sorted(tensors, key=lambda name: (-SIZES[tensors[name][0]], name))
@@ -118,8 +137,7 @@ def write_safetensors(path, tensors):
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     try:
-        with open(path, "wb") as file:
-            file.write(struct.pack("<Q", len(text)) + text + b"".join(tensors[name][2] for name in order))
+        write_whole(path, struct.pack("<Q", len(text)) + text + b"".join(tensors[name][2] for name in order))
     except OSError as error:
         sys.exit(f"error: cannot write {path}: {error.strerror}")
 

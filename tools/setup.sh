@@ -40,7 +40,7 @@ ensure_packages() {
   fi
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
   local log
-  log=$(mktemp)
+  log=$(mktemp) || die 1 "no temporary file can be made"
   if ! { apt-get update -q && DEBIAN_FRONTEND=noninteractive $line -q -o DPkg::Lock::Timeout=600; } >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     rm -f "$log"

@@ -14,6 +14,9 @@
 
 namespace reprise {
 
+/// What the source of an argument begins with; its number and its text follow.
+inline constexpr const char* kArgumentSource = "command line argument ";
+
 /// Where something was written: a file with line and column, or an argument of the command line with a column. Lines
 /// and columns count from 1; line 0 means that the source has no lines.
 struct Position {
@@ -22,6 +25,7 @@ struct Position {
   std::int64_t column = 0;
 
   bool known() const { return !source.empty(); }
+  bool on_command_line() const { return source.starts_with(kArgumentSource); }
   /// "file.yaml:3:5" or "command line argument 3: train.batch=x:13".
   std::string text() const;
 };

@@ -16,7 +16,7 @@ class OverrideReader {
     for (char& c : shown) {
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
     }
-    source_ = fmt::format("command line argument {}: {}", argument.argument, shown);
+    source_ = fmt::format("{}{}: {}", kArgumentSource, argument.argument, shown);
   }
 
   Override read() {

@@ -1,7 +1,9 @@
 #include "models/eval/knn.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "core/parallel.h"
 #include "data/images.h"
@@ -11,6 +13,7 @@ namespace reprise {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 128;  // of the test table, whose cosines to all training rows are in memory
+constexpr std::int64_t kRowsOfBlock = 8;   // of these, for one thread at a time
 
 void to_unit_length(FeatureTable& table) {
   parallel_blocks(table.rows, 256, [&](std::int64_t begin, std::int64_t end) {
@@ -24,22 +27,21 @@ void to_unit_length(FeatureTable& table) {
   });
 }
 
-/// The label that the nearest rows vote for.
+/// The label that the nearest rows vote for. `order` is working memory, a number for each label.
 std::int64_t vote(const float* cosines, const std::vector<std::int64_t>& labels, const KnnOptions& options,
-                  std::vector<std::int32_t>& order) {
+                  std::span<std::int32_t> order) {
   auto count =
       static_cast<std::ptrdiff_t>(std::min<std::size_t>(static_cast<std::size_t>(options.neighbours), labels.size()));
-  order.resize(labels.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
-  auto nearer = [&](std::int32_t a, std::int32_t b) {
-    return cosines[a] != cosines[b] ? cosines[a] > cosines[b] : a < b;
-  };
+  // What is no number is farthest: features of an encoder that diverges must not spoil the order of the others.
+  auto cosine = [&](std::int32_t i) { return std::isnan(cosines[i]) ? -HUGE_VALF : cosines[i]; };
+  auto nearer = [&](std::int32_t a, std::int32_t b) { return cosine(a) != cosine(b) ? cosine(a) > cosine(b) : a < b; };
   std::nth_element(order.begin(), order.begin() + count - 1, order.end(), nearer);
   std::sort(order.begin(), order.begin() + count, nearer);  // votes are summed in one order
-  std::vector<double> votes(kFineLabels, 0.0);
+  std::array<double, kFineLabels> votes{};
   for (auto at = order.begin(); at != order.begin() + count; ++at) {
     votes[static_cast<std::size_t>(labels[static_cast<std::size_t>(*at)])] +=
-        std::exp((double{cosines[*at]} - 1) / options.temperature);
+        std::exp((double{cosine(*at)} - 1) / options.temperature);
   }
   return std::max_element(votes.begin(), votes.end()) - votes.begin();
 }
@@ -51,7 +53,9 @@ std::vector<std::int64_t> vote_of_neighbours(FeatureTable train, FeatureTable te
   if (train.rows == 0) return winners;
   to_unit_length(train);
   to_unit_length(test);
-  std::vector<float> cosines(static_cast<std::size_t>(std::min(kRowsAtOnce, test.rows) * train.rows));
+  std::int64_t most = std::min(kRowsAtOnce, test.rows), blocks = (most + kRowsOfBlock - 1) / kRowsOfBlock;
+  std::vector<float> cosines(static_cast<std::size_t>(most * train.rows));
+  std::vector<std::int32_t> orders(static_cast<std::size_t>(blocks * train.rows));
   for (std::int64_t first = 0; first < test.rows; first += kRowsAtOnce) {
     stop_evaluation_if_asked();
     std::int64_t rows = std::min(kRowsAtOnce, test.rows - first);
@@ -60,8 +64,9 @@ std::vector<std::int64_t> vote_of_neighbours(FeatureTable train, FeatureTable te
     product.b = train.values.data(), product.ldb = train.width;
     product.c = cosines.data(), product.ldc = train.rows;
     gemm(product);
-    parallel_blocks(rows, 8, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<std::int32_t> order;
+    parallel_blocks(rows, kRowsOfBlock, [&](std::int64_t begin, std::int64_t end) {
+      auto length = static_cast<std::size_t>(train.rows);
+      std::span<std::int32_t> order(orders.data() + begin / kRowsOfBlock * train.rows, length);
       for (std::int64_t r = begin; r < end; ++r) {
         auto row = static_cast<std::size_t>(first + r);
         winners[row] = vote(cosines.data() + r * train.rows, train.labels, options, order);

@@ -16,7 +16,8 @@ struct KnnOptions {
 
 /// Percent of the rows of `test` whose label wins the vote of the nearest rows of `train` by cosine; each of them votes
 /// for its label with weight e^(cosine / temperature). Of equal rows the earlier one is nearer, of equal votes the
-/// smaller label wins. The bits do not depend on the number of threads.
+/// smaller label wins; a row that holds what is no finite number is farther than all that do not. The bits do not
+/// depend on the number of threads.
 double knn_accuracy(FeatureTable train, FeatureTable test, const KnnOptions& options);
 
 /// The label that each row of `test` gets by that vote.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <span>
 
 #include "core/error.h"
 #include "models/layers/draws.h"
@@ -96,9 +96,10 @@ std::vector<std::vector<Tensor>> ParameterSet::allocate_like(Memory& memory, int
 namespace {
 
 void copy_bytes(const Tensor& from, const Tensor& to) {
-  const std::byte* source = from.storage().host_read() + from.offset() * size_of(from.dtype());
-  std::byte* target = to.storage().host_write(to.region(), "copy") + to.offset() * size_of(to.dtype());
-  std::memcpy(target, source, static_cast<std::size_t>(to.bytes()));
+  std::span<const std::byte> source = from.host_read_bytes();
+  std::span<std::byte> target = to.host_write_bytes("copy");
+  REPRISE_INVARIANT(source.size() == target.size());
+  std::copy(source.begin(), source.end(), target.begin());
 }
 
 }  // namespace

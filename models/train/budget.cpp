@@ -1,26 +1,11 @@
 #include "models/train/budget.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "models/train/make_plan.h"
 
 namespace reprise {
 namespace {
 
-constexpr std::size_t kCategoriesNamed = 3;
-
-/// "activations 4096, parameters 640, data 128": the largest ones in bytes.
-std::string describe_largest(const CategoryBytes& bytes) {
-  std::array<std::size_t, kCategoryCount> order;
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
-  std::string text;
-  for (std::size_t i = 0; i < kCategoriesNamed && bytes[order[i]] > 0; ++i) {
-    text += fmt::format("{}{} {}", i > 0 ? ", " : "", to_string(static_cast<Category>(order[i])), bytes[order[i]]);
-  }
-  return text;
-}
+constexpr std::size_t kCategoriesNamed = 3;  // in an error: those that take most
 
 /// Where the planner has answered, it knows which methods would do and which would not.
 std::string hint(const Config& config, bool answered) {
@@ -53,7 +38,7 @@ void check_budget(const Config& config, StepPlanner& planner) {
   throw config.error_at("memory.budget",
                         "too small for this run: expected at least {} bytes, the highest peak of its steps, got {} "
                         "bytes. Largest at the peak: {}. {}\n  {}",
-                        peak, *budget, describe_largest(worst.at_peak), hint(config, !answer.empty()),
+                        peak, *budget, describe_bytes(worst.at_peak, kCategoriesNamed), hint(config, !answer.empty()),
                         answer.empty() ? fmt::format("The smallest feasible budget is {} bytes.", peak) : answer);
 }
 
@@ -64,7 +49,7 @@ void check_budget(const Config& config, const Schedule& step) {
   throw config.error_at("memory.budget",
                         "too small for the next step, which finds the state of the host where no step before it did: "
                         "expected at least {} bytes, got {} bytes. Largest at its peak: {}. {}",
-                        peak, *budget, describe_largest(step.peak.at_peak), hint(config, false));
+                        peak, *budget, describe_bytes(step.peak.at_peak, kCategoriesNamed), hint(config, false));
 }
 
 }  // namespace reprise

@@ -25,14 +25,7 @@ constexpr const char* kNewestTensors = "checkpoint.safetensors";
 constexpr const char* kOptimiserPrefix = "optimiser.";
 constexpr const char* kOtherModel = "Another model.type, other sizes, or another model.encoder.norm?";
 
-const std::byte* bytes_of(const Tensor& tensor) {
-  REPRISE_INVARIANT(tensor.contiguous());
-  return tensor.storage().host_read() + tensor.offset() * size_of(tensor.dtype());
-}
-
-std::byte* target_of(const Tensor& tensor) {
-  return tensor.storage().host_write(tensor.region(), "checkpoint") + tensor.offset() * size_of(tensor.dtype());
-}
+std::byte* target_of(const Tensor& tensor) { return tensor.host_write_bytes("checkpoint").data(); }
 
 std::string tensor_file(std::int64_t step) { return fmt::format("checkpoint-{:08}.safetensors", step); }
 std::string state_file(std::int64_t step) { return fmt::format("state-{:08}.json", step); }
@@ -97,7 +90,7 @@ std::string hash_tensors(std::vector<NamedTensor> tensors) {
   ByteHash hash;
   for (const NamedTensor& t : tensors) {
     hash.add(fmt::format("{}:{}:{};", t.name, to_string(t.tensor.dtype()), to_string(t.tensor.shape())));
-    hash.add(bytes_of(t.tensor), static_cast<std::size_t>(t.tensor.bytes()));
+    hash.add_values(t.tensor.host_read_bytes());
   }
   return hash.text();
 }
@@ -115,7 +108,7 @@ void save_tensors(const fs::path& path, const std::string& model, std::int64_t s
                   const std::vector<NamedTensor>& tensors, std::map<std::string, std::string> metadata) {
   std::vector<SafetensorsEntry> entries;
   for (const NamedTensor& t : tensors)
-    entries.push_back({t.name, t.tensor.dtype(), t.tensor.shape(), bytes_of(t.tensor)});
+    entries.push_back({t.name, t.tensor.dtype(), t.tensor.shape(), t.tensor.host_read_bytes().data()});
   metadata.insert({{"format", "reprise-checkpoint/1"}, {"model.type", model}, {"step", std::to_string(step)}});
   write_safetensors(path, entries, metadata);
 }

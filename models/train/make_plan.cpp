@@ -152,9 +152,9 @@ PlannerOptions RunPlanner::options(const Config& config) {
 
 void check_planned_keys(const Config& config) {
   if (config.get_map("recompute.options").empty()) return;
-  throw config.error_at(
-      "recompute.options",
-      "expected no options by name, since a plan decides for every segment. Leave them out with recompute.options={{}}");
+  throw config.error_at("recompute.options",
+                        "expected no options by name, since a plan decides for every segment. Leave them out with "
+                        "recompute.options={{}}");
 }
 
 MadePlan make_plan(const Config& config, const PlanNotes& notes) {
@@ -164,7 +164,7 @@ MadePlan make_plan(const Config& config, const PlanNotes& notes) {
     std::shared_ptr<const Plan> plan = stored_plan(config);
     const std::string& method = config.get_string("recompute.method");
     // A file may name the method of its plain run; who types both means both.
-    if (config.position("recompute.method").source.starts_with("command line argument") && plan->method != method) {
+    if (config.position("recompute.method").on_command_line() && plan->method != method) {
       throw config.error_at(
           "recompute.plan",
           "expected a plan of the recompute.method beside it, {}, got one of {}. Leave one of the keys out", method,

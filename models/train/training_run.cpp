@@ -358,8 +358,7 @@ TrainOutcome TrainingRun::finish() {
   return {Ending::finished, "", folder_->path(), std::move(summary)};
 }
 
-/// Keys that the command line changed stand in config.yaml from now on, since the steps to come follow them. Done when
-/// the checkpoint has been read, so that a change that does not fit it leaves the run as it was.
+/// Keys that the command line changed stand in config.yaml from now on, since the steps to come follow them.
 void TrainingRun::record_changes(RunFolder& folder) {
   if (config_.to_yaml() == RunFolder::read_config(folder.path()).to_yaml()) return;
   Config changed = config_;
@@ -368,9 +367,9 @@ void TrainingRun::record_changes(RunFolder& folder) {
 
 TrainOutcome TrainingRun::go(RunFolder& folder, bool resumed) {
   folder_ = &folder;
+  if (resumed) resume();  // what does not fit the checkpoint leaves the folder as it was
   if (made_.plan) folder.write_text(kPlanFile, to_json(*made_.plan));
   if (made_.profile) folder.write_text(kProfileFile, to_json(*made_.profile));
-  if (resumed) resume();
   if (resumed && state_.step < steps_) record_changes(folder);
   announce();
   if (resumed && state_.step >= steps_) progress_.note("no step is left to train; the run is evaluated again");

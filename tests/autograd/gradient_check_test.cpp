@@ -11,11 +11,12 @@
 #include "ops/shape_ops.h"
 #include "ops/state.h"
 #include "ops/unary.h"
+#include "tests/support/errors.h"
 
 namespace reprise {
 namespace {
 
-class GradientCheckTest : public testing::Test {
+class GradientCheckTest : public ::testing::Test {
  protected:
   void SetUp() override { register_builtin_ops(); }
 
@@ -79,6 +80,28 @@ TEST_F(GradientCheckTest, StatesAndStreamsArePutBackBeforeEachEvaluation) {
   EXPECT_EQ(state.to_doubles(), before);
   EXPECT_EQ(stream.position, 8u);
   EXPECT_EQ(calls, 11);
+}
+
+TEST_F(GradientCheckTest, NoRoomToPutBackIsAnErrorAndNotTheEnd) {
+  LeafRef x = Leaf::create("x", tensor({1}));
+  Tensor table = tensor({1});
+  Tape reader(memory);  // owes what it reads of the table, so that putting that back takes memory
+  int calls = 0;
+  auto f = [&](Tape& t) {
+    Value y = mul(t, x, table);
+    if (++calls == 3) {  // the last of the calls: one for the gradient, two for the difference
+      reader.clear();
+      mul(reader, x, table);
+      memory.fail_allocation(0);
+    }
+    return y;
+  };
+  GradientCheckOptions options;
+  options.states = {table};
+  std::vector<double> before = table.to_doubles();
+  testing::expect_error(ErrorKind::memory, {"was made to fail"}, [&] { check_gradient(memory, f, {x}, options); });
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(table.to_doubles(), before);
 }
 
 TEST_F(GradientCheckTest, InPlaceWritesAreDifferentiated) {

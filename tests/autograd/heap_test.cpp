@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 #include "autograd/tape.h"
 #include "core/stream.h"
@@ -25,11 +26,13 @@
 
 namespace {
 thread_local std::int64_t taken = 0;
-}
+thread_local bool refuses = false;  // the heap, as if it were full
+}  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++taken;
-  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  void* memory = refuses ? nullptr : std::malloc(bytes ? bytes : 1);
+  if (memory) return memory;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
@@ -55,6 +58,25 @@ std::int64_t blocks_of_step(Tape& tape, const LeafRef& leaf, int rounds) {
   }
   tape.clear();
   return taken - before;
+}
+
+TEST(Storage, WithoutRoomForItsRecordItTakesNoBytes) {
+  auto on_a_full_heap = [] {
+    Memory memory;
+    StorageRef first = Storage::create(memory.allocator(), nullptr, 64, Category::state);
+    std::int64_t live = memory.meter().live();
+    bool thrown = false;
+    refuses = true;
+    try {
+      StorageRef second = Storage::create(memory.allocator(), nullptr, 64, Category::state);
+    } catch (const std::bad_alloc&) {
+      thrown = true;
+    }
+    refuses = false;
+    EXPECT_TRUE(thrown);
+    EXPECT_EQ(memory.meter().live(), live);
+  };
+  std::thread(on_a_full_heap).join();  // a thread that keeps no records of storages that died
 }
 
 TEST(Tape, NoHeapAllocationPerOpAfterWarmUp) {

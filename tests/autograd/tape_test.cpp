@@ -103,6 +103,19 @@ TEST(Tape, OperandsAreMadeContiguousByTheOneOpThatSaysThatItCopies) {
   EXPECT_EQ(find_op("second_copy"), nullptr);
 }
 
+TEST(Tape, AnOpWhoseContractContradictsItselfIsNotRegistered) {
+  register_builtin_ops();
+  std::size_t before = registered_ops().size();
+  static Op twisted = *find_op("sin");
+  twisted.name = "twisted";
+  twisted.reuse = {{"nothing of that name", "out"}};
+  for (int i = 0; i < 2; ++i) {
+    testing::expect_error(ErrorKind::internal, {"[twisted]", "nothing of that name"}, [&] { register_op(twisted); });
+    EXPECT_EQ(find_op("twisted"), nullptr);
+  }
+  EXPECT_EQ(registered_ops().size(), before);
+}
+
 TEST(Tape, ASecondBackwardWithoutKeepNamesTheNode) {
   Lab lab;
   LeafRef x = lab.leaf({1}, {0.5});
@@ -198,6 +211,42 @@ TEST(Tape, ASegmentThatCouldNotBeginLeavesTheTapeAsItWas) {
   Value y = segment(*lab.tape, "b", [&] { return sin(*lab.tape, x); });
   EXPECT_EQ(lab.tape->data().segments.size(), 1u);
   lab.tape->backward(y);
+  EXPECT_DOUBLE_EQ(Lab::gradient(x)[0], std::cos(0.5));
+}
+
+/// Cannot say what a segment's kernels depend on when it ends.
+class LosesSight final : public Replayer {
+ public:
+  void note_context(Tape&, std::uint32_t) override {
+    if (++calls_ % 2 == 0) fail(ErrorKind::user, "[test] expected the surroundings, got none");
+  }
+  void replay(Tape&, std::uint32_t) override {}
+  void restore_run(Tape&, std::uint32_t) override {}
+
+ private:
+  int calls_ = 0;
+};
+
+TEST(Tape, ASegmentThatCouldNotEndIsOneWhoseBodyThrew) {
+  Lab lab;
+  Tape& t = *lab.tape;
+  LeafRef x = lab.leaf({1}, {0.5});
+  ReplayAll policy;
+  LosesSight replayer;
+  t.set_policy(&policy);
+  t.set_replayer(&replayer);
+  Value outside = sin(t, x);
+  testing::expect_error(ErrorKind::user, {"expected the surroundings"}, [&] {
+    segment(t, "a", [&] {
+      mul_into(t, outside, 2.0);  // stands for a value of the segment from here on
+      return cos(t, outside);
+    });
+  });
+  EXPECT_TRUE(t.data().segment_stack.empty());
+  testing::expect_error(ErrorKind::user, {"belongs to a segment whose body threw"}, [&] { t.backward(outside); });
+  t.set_policy(nullptr);
+  Value y = segment(t, "b", [&] { return sin(t, x); });
+  t.backward(y);
   EXPECT_DOUBLE_EQ(Lab::gradient(x)[0], std::cos(0.5));
 }
 

@@ -53,6 +53,16 @@ RC_GTEST_PROP(Meter, CountsMatchARecountOfTheWholeHistory, ()) {
   RC_ASSERT(got.total_peak == most);
 }
 
+TEST(Meter, BytesAreDescribedLargestFirst) {
+  CategoryBytes bytes{};
+  EXPECT_EQ(describe_bytes(bytes), "nothing");
+  bytes[static_cast<std::size_t>(Category::parameters)] = 64;
+  bytes[static_cast<std::size_t>(Category::activations)] = 640;
+  bytes[static_cast<std::size_t>(Category::data)] = 64;
+  EXPECT_EQ(describe_bytes(bytes), "activations 640, parameters 64, data 64");
+  EXPECT_EQ(describe_bytes(bytes, 2), "activations 640, parameters 64");
+}
+
 TEST(Meter, PeaksStartAgainFromWhatIsLive) {
   Meter meter;
   meter.add(Category::activations, 640);

@@ -98,6 +98,28 @@ RC_GTEST_PROP(OwedIndexProperty, AnswersAsAListOfRegionsDoes, ()) {
   }
 }
 
+TEST(OwedIndex, QueriesAreToldApartAfterTheirNumberHasGoneRound) {
+  OwedIndex::Scratch scratch;
+  OwedIndex index(scratch, 0xfffffffe);
+  OwedIndex::Found found;
+  index.add(Region::span(0, 64), 7, false);
+  index.add(Region::span(64, 128), 8, true);
+  for (int i = 0; i < 4; ++i) {
+    index.find(Region::span(0, 128), PreserveBy::as_asked, found);
+    ASSERT_EQ(found.claims().size(), 1U) << "query " << i;
+    EXPECT_EQ(found.claims()[0].readers, std::vector<OwedIndex::Reader>{7});
+    ASSERT_EQ(found.whole().size(), 1U) << "query " << i;
+    EXPECT_EQ(found.whole()[0], 8U);
+    // A read that comes between two queries has not been looked at by either.
+    OwedIndex::Slot slot = index.add(Region::span(256, 320), 9, false);
+    index.find(Region::span(256, 320), PreserveBy::as_asked, found);
+    ASSERT_EQ(found.claims().size(), 1U) << "query " << i;
+    EXPECT_EQ(found.claims()[0].readers, std::vector<OwedIndex::Reader>{9});
+    index.take(Region::span(256, 320));
+    index.forget(slot);
+  }
+}
+
 TEST(OwedIndex, ForgottenReadsDoNotPileUp) {
   OwedIndex::Scratch scratch;
   OwedIndex index(scratch);

@@ -2,6 +2,8 @@
 // same in a run that was resumed, and without an effect on the training itself.
 #include "models/train/best_metric.h"
 
+#include <limits>
+
 #include "data/safetensors.h"
 #include "models/eval/knn.h"
 #include "models/run/run_folder.h"
@@ -82,6 +84,27 @@ TEST(Knn, FollowsThePublishedRule) {
     EXPECT_NEAR(knn_accuracy(train, test, {k, 0.1}), expected, 1e-9) << k;
   }
   EXPECT_EQ(knn_accuracy(train, clouds(200, 12, 10, 0.01, 4), {20, 0.1}), 100.0);
+}
+
+TEST(Knn, RowsOfNoNumbersAreFartherThanAllOthers) {
+  FeatureTable test = clouds(200, 12, 10, 0.01, 4), sound = clouds(700, 12, 10, 0.01, 2), mixed = sound;
+  double expected = knn_accuracy(sound, test, {20, 0.1});
+  EXPECT_EQ(expected, 100.0);
+  FeatureTable spoiled = clouds(700, 12, 10, 0.01, 5);
+  for (std::size_t i = 0; i < spoiled.values.size(); i += 7)
+    spoiled.values[i] = i % 2 == 0 ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
+  for (std::int64_t& label : spoiled.labels) label = 99;
+  // Among the sound rows, in no order.
+  mixed.rows += spoiled.rows;
+  mixed.values.clear();
+  mixed.labels.clear();
+  for (std::int64_t r = 0; r < mixed.rows; ++r) {
+    const FeatureTable& from = r % 2 == 0 ? spoiled : sound;
+    auto begin = from.values.begin() + r / 2 * from.width;
+    mixed.values.insert(mixed.values.end(), begin, begin + from.width);
+    mixed.labels.push_back(from.labels[static_cast<std::size_t>(r / 2)]);
+  }
+  EXPECT_EQ(knn_accuracy(mixed, test, {20, 0.1}), expected);
 }
 
 TEST(Knn, MeasuringChangesNothingOfTheTraining) {

@@ -41,6 +41,14 @@ TEST(Config, DefaultsAreThoseOfTheTables) {
   EXPECT_FALSE(config.position("train.batch").known());
 }
 
+TEST(Config, PositionsTellFilesFromTheCommandLine) {
+  Config config = parse_config("seed: 3\n", "a.yaml", {"train.batch=8", "++train.epochs=2"});
+  EXPECT_FALSE(config.position("seed").on_command_line());
+  EXPECT_TRUE(config.position("train.batch").on_command_line());
+  EXPECT_TRUE(config.position("train.epochs").on_command_line());
+  EXPECT_FALSE(config.position("train.lr").on_command_line());
+}
+
 TEST(Config, TheFixedKeysExist) {
   Config config = load_config("");
   for (const char* key : {"model.type",

@@ -41,8 +41,7 @@ class Golden {
  public:
   Golden() : file_(std::string(REPRISE_SOURCE_DIR) + "/tests/models/parity/dense_queue_step.safetensors") {}
   void read(const std::string& name, const Tensor& tensor) const {
-    file_.read_into(name, tensor.dtype(), tensor.shape(),
-                    tensor.storage().host_write(tensor.region()) + tensor.offset() * size_of(tensor.dtype()));
+    file_.read_into(name, tensor.dtype(), tensor.shape(), tensor.host_write_bytes().data());
   }
   std::vector<float> numbers(const std::string& name) const {
     const SafetensorsInfo& info = file_.info(name);

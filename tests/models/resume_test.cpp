@@ -125,6 +125,19 @@ TEST(Resume, TheCheckpointARunStartedFromMayBeGone) {
   EXPECT_EQ(outcome.summary["hash"], whole["hash"]);
 }
 
+TEST(Resume, AChangeThatDoesNotFitTheCheckpointLeavesPlanAndConfigurationAsTheyWere) {
+  TempFolder scratch;
+  fs::path folder = scratch / "run";
+  run_tiny(kTinyQueue, folder, {"train.max_steps=1", "recompute.method=joint"});
+  std::vector<std::string> files = {"config.yaml", kPlanFile, kProfileFile, "metrics.jsonl"}, before;
+  for (const std::string& name : files) before.push_back(file_text(folder / name));
+  Config config =
+      RunFolder::read_config(folder, number_overrides({"train.max_steps=2", "model.encoder.widths=[4,16]"}));
+  std::string error = user_error([&] { train(config, {.resume = folder, .progress = ProgressMode::quiet}); });
+  EXPECT_PRED2(contains, error, "expected shape");
+  for (std::size_t i = 0; i < files.size(); ++i) EXPECT_EQ(file_text(folder / files[i]), before[i]) << files[i];
+}
+
 TEST(Resume, ARequestToStopIsHeardBetweenSteps) {
   TempFolder scratch;
   Config config = tiny_config(kTinyQueue, scratch / "run");

@@ -5,6 +5,7 @@
 #include "recompute/planning/kept_sets.h"
 #include "recompute/solver/evaluate.h"
 #include "tests/recompute/random_machine.h"
+#include "tests/support/planned_tape.h"
 
 namespace reprise::testing {
 
@@ -56,14 +57,10 @@ PlannedOutcome run_planned(const std::vector<Instruction>& program, std::uint64_
   out.thought_peak = solver::evaluate(problem.instance(), choice).peak;
 
   Machine real(Method::retain, seed, true, Machine::Mode::planned);
-  AssignmentPolicy policy;
-  policy.assign(&assignment);
   Tape& tape = *real.lab().tape;
-  tape.set_policy(&policy);
+  PlannedTape planned(tape, assignment, schedule);
   Meter& meter = real.lab().memory.meter();
-  meter.reset_peak();
   std::int64_t level = meter.live();
-  tape.follow(&schedule);
   Value root = real.forward(program);
   out.foreseen = real.finish_planned(root);
   out.peak = meter.peak();

@@ -1,6 +1,7 @@
 #include "tests/support/program.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,6 +72,11 @@ std::string program_word() { return shell_word(REPRISE_BINARY); }
 
 Outcome reprise(const std::string& arguments, const std::string& redirection) {
   return run_shell(program_word() + " " + arguments + " " + redirection);
+}
+
+void expect_refused(const Outcome& outcome, const std::string& says) {
+  EXPECT_EQ(outcome.code, 2) << says << "\n" << outcome.text.substr(0, 2000);
+  EXPECT_PRED2(contains, outcome.text, says);
 }
 
 Measured measure_shell(const std::string& command) {

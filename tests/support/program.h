@@ -29,6 +29,9 @@ std::string program_word();
 /// Runs the program by the shell; its standard error is in the text too unless `redirection` says otherwise.
 Outcome reprise(const std::string& arguments, const std::string& redirection = "2>&1");
 
+/// Expects that a command was refused: exit code 2, and `says` in its text.
+void expect_refused(const Outcome& outcome, const std::string& says);
+
 struct Measured {
   Outcome outcome;  // with standard error in the text
   double seconds = 0;

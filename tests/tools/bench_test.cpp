@@ -80,11 +80,6 @@ Json good_graph() {
     {"kind": "BwdNode", "mem": 50, "args": [[1], [0]], "workspace_compute": [1.0]}]})");
 }
 
-void expect_refused(const Outcome& outcome, const std::string& part) {
-  EXPECT_EQ(outcome.code, 2) << part << "\n" << outcome.text;
-  EXPECT_NE(outcome.text.find(part), std::string::npos) << part << "\n" << outcome.text;
-}
-
 struct Change {
   const char* pointer;
   const char* value;

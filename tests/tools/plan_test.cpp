@@ -104,6 +104,18 @@ TEST_F(PlanVerb, TheSmallestBudgetThatIsNamedIsOneByteAboveWhatFails) {
   EXPECT_PRED2(contains, narrow.text, "It would fit with whole allowed");
 }
 
+TEST_F(PlanVerb, AMethodThatIsTypedIsTheOnePlannedHoweverItIsTyped) {
+  const std::string out = path("plan.json");
+  auto method = [&](const std::string& typed) {
+    Outcome outcome = plan(typed + profile() + "-o " + out);
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    return nlohmann::json::parse(file_text(out))["method"].get<std::string>();
+  };
+  EXPECT_EQ(method("recompute.method=retain"), "retain");
+  EXPECT_EQ(method("++recompute.method=retain"), "retain");
+  EXPECT_EQ(method(""), "joint");
+}
+
 TEST_F(PlanVerb, AllMethodsSideBySide) {
   Outcome all = plan("--all memory.budget=" + std::to_string(smallest()) + profile());
   EXPECT_EQ(all.code, 0);

@@ -3,10 +3,10 @@
 
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "core/error.h"
+#include "data/atomic_file.h"
 #include "recompute/solver/lp_export.h"
 #include "recompute/solver/solve.h"
 #include "recompute/solver/synthetic.h"
@@ -64,7 +64,7 @@ std::string beside_cbc(const Instance& instance, std::int64_t budget, const Allo
                        Samples& seconds) {
   ScratchFolder folder;
   std::filesystem::path file = folder / "planner.lp";
-  std::ofstream(file) << solver::to_lp(instance, budget, allowed);
+  write_file_atomically(file, solver::to_lp(instance, budget, allowed));
   Child child = run_child({"timeout", "-k", "1", fmt::format("{}", kCbcSeconds + 30), "cbc", file.string(), "-sec",
                            fmt::format("{}", kCbcSeconds), "-solve", "-quit"});
   if (child.code == 127 || child.output.empty()) return "";

@@ -59,6 +59,19 @@ Names needs_of(const Op& op, const SaveRule& rule) {
   return needs;
 }
 
+Names pairs_of(const std::vector<Reuse>& list) {
+  Names texts;
+  for (const Reuse& pair : list) texts.push_back(fmt::format("{} -> {}", pair.from, pair.to));
+  return texts;
+}
+
+Names saved_pairs_of(const Op& op) {
+  Names texts;
+  for (const SavedReuse& each : op.saved_reuse)
+    texts.push_back(fmt::format("{} -> {}", saved_text(op, each.from), each.to));
+  return texts;
+}
+
 std::string saves_text(const Op& op) {
   std::string text;
   for (const SaveRule& rule : op.saves) {
@@ -126,17 +139,10 @@ void print_one(const Op& op) {
   }
   line("kept, never recomputed", op.nondeterministic || op.effect ? "all results" : joined(names_of(op.decisions)));
   if (!op.keeps.empty()) line("kept because small", joined(names_of(op.keeps)));
-  auto pairs = [](const std::vector<Reuse>& list) {
-    Names texts;
-    for (const Reuse& pair : list) texts.push_back(fmt::format("{} -> {}", pair.from, pair.to));
-    return joined(texts);
-  };
-  line("memory taken over", pairs(op.reuse));
-  line("gradients taken over", pairs(op.grad_reuse));
-  Names over;
-  for (const SavedReuse& each : op.saved_reuse) over.push_back(fmt::format("{} -> {}", each.from.name, each.to));
-  line("saved, taken over", joined(over));
-  line("gradients handed on", pairs(op.passes));
+  line("memory taken over", joined(pairs_of(op.reuse)));
+  line("gradients taken over", joined(pairs_of(op.grad_reuse)));
+  line("saved, taken over", joined(saved_pairs_of(op)));
+  line("gradients handed on", joined(pairs_of(op.passes)));
   line("flags", joined(flags_of(op)));
 }
 
@@ -154,6 +160,10 @@ nlohmann::ordered_json to_json(const Op& op) {
   for (const SaveRule& rule : op.saves) json["saves"][rule.wanted] = needs_of(op, rule);
   json["decisions"] = names_of(op.decisions);
   json["keeps"] = names_of(op.keeps);
+  json["reuse"] = pairs_of(op.reuse);
+  json["grad_reuse"] = pairs_of(op.grad_reuse);
+  json["saved_reuse"] = saved_pairs_of(op);
+  json["passes"] = pairs_of(op.passes);
   json["flags"] = flags_of(op);
   return json;
 }

@@ -75,15 +75,13 @@ int all_plans(const Config& config, RunPlanner& planner) {
 }
 
 /// The method named on the command line, else the file's where it is one that plans, else joint.
-void choose_method(const PlanOptions& options, Config& config) {
+void choose_method(Config& config) {
   if (config.get_string("recompute.method") == "unchecked") {
     throw config.error_at("recompute.method",
                           "expected a method that can be planned; unchecked is the negative control and never is");
   }
-  for (const OverrideText& given : options.arguments.overrides()) {
-    if (given.text.starts_with("recompute.method=")) return;
-  }
-  if (!needs_plan(config)) config.set("recompute.method", std::string("joint"), "reprise plan");
+  bool typed = config.position("recompute.method").on_command_line();
+  if (!typed && !needs_plan(config)) config.set("recompute.method", std::string("joint"), "reprise plan");
 }
 
 /// Mistakes are named before anything is measured.
@@ -119,7 +117,7 @@ int run(const PlanOptions& options) {
   check_options(options);
   Config config = options.arguments.load();
   check_keys(config);
-  choose_method(options, config);
+  choose_method(config);
   // Several methods are compared at budgets that the method asked for may not fit: the profile is taken where any fits.
   bool several = options.all || options.frontier;
   auto note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };

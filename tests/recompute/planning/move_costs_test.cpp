@@ -11,6 +11,7 @@
 #include "recompute/solver/evaluate.h"
 #include "tests/recompute/planning/memory_mlp.h"
 #include "tests/support/lab.h"
+#include "tests/support/planned_tape.h"
 
 namespace reprise {
 namespace {
@@ -32,10 +33,7 @@ struct Counter final : PreserveListener {
 /// What a real step under `assignment` moves.
 Counter moved_by(const Assignment& assignment, const Schedule& schedule) {
   MemoryMlp real(false, {});
-  AssignmentPolicy policy;
-  policy.assign(&assignment);
-  real.tape->set_policy(&policy);
-  real.tape->follow(&schedule);
+  testing::PlannedTape planned(*real.tape, assignment, schedule);
   Counter counter;
   preserve_listener() = &counter;
   {

@@ -10,6 +10,7 @@
 #include "recompute/solver/evaluate.h"
 #include "tests/recompute/planning/all_plans.h"
 #include "tests/recompute/planning/memory_mlp.h"
+#include "tests/support/planned_tape.h"
 
 namespace reprise {
 namespace {
@@ -35,11 +36,7 @@ struct Outcome {
 
 Outcome run(const Assignment& assignment, const Schedule& schedule, const MemoryMlp::Sizes& sizes = {}) {
   MemoryMlp real(false, sizes);
-  AssignmentPolicy policy;
-  policy.assign(&assignment);
-  real.tape->set_policy(&policy);
-  real.memory.meter().reset_peak();
-  real.tape->follow(&schedule);
+  testing::PlannedTape planned(*real.tape, assignment, schedule);
   {
     Value root = real.forward();
     real.tape->backward(root);

@@ -7,6 +7,7 @@
 
 #include "recompute/planning/planner.h"
 #include "tests/recompute/planning/memory_mlp.h"
+#include "tests/support/planned_tape.h"
 
 namespace reprise {
 namespace {
@@ -51,11 +52,7 @@ std::vector<double> gradient(const Assignment& assignment, std::int64_t* peak, i
   Chain dry(true, segments), real(false, segments);
   Walker walker(*dry.tape, [&] { return dry.forward(); });
   Schedule schedule = walker.schedule(assignment);
-  AssignmentPolicy policy;
-  policy.assign(&assignment);
-  real.tape->set_policy(&policy);
-  real.tape->follow(&schedule);
-  real.memory.meter().reset_peak();
+  testing::PlannedTape planned(*real.tape, assignment, schedule);
   {
     Value root = real.forward();
     real.tape->backward(root);
@@ -161,11 +158,7 @@ TEST(Runs, AreRestoredOnceForTwoBackwards) {
     assignment.segments.push_back({ValueOption::replay, StateOption::region, s / 4 + 1, s % 4 == 3});
   const Walk& walk = walker.walk(assignment);
   Schedule schedule = walker.schedule(assignment);
-  AssignmentPolicy policy;
-  policy.assign(&assignment);
-  real.tape->set_policy(&policy);
-  real.tape->follow(&schedule);
-  real.memory.meter().reset_peak();
+  testing::PlannedTape planned(*real.tape, assignment, schedule);
   step(real);
   EXPECT_EQ(real.memory.meter().peak(), walk.peak);
   EXPECT_EQ(real.tape->next_backward(), nullptr);
