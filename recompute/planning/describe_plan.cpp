@@ -1,4 +1,5 @@
-// A solver's choice as a plan that a person can read: per segment and class what is done, what it holds and costs, why.
+// A solver's choice as a plan that a person can read: per segment and class what is done, what it holds and costs, why;
+// and a plan as a choice again.
 #include <algorithm>
 
 #include "core/text.h"
@@ -114,6 +115,31 @@ Plan Planner::describe(const Problem& problem, const std::string& method, const 
     }
   }
   return plan;
+}
+
+std::optional<solver::Choice> Problem::choice_of(const Plan& plan) const {
+  solver::Choice choice;
+  for (const Unit& unit : units_.all()) {
+    choice.options.push_back(0);
+    if (unit.segment == kNone) continue;
+    const PlannedSegment& planned = plan.segments[unit.segment];
+    const std::vector<SegmentChoice>& options = space_[unit.segment];
+    auto at = std::find_if(options.begin(), options.end(), [&](const SegmentChoice& option) {
+      bool replay = option.values == ValueOption::replay;
+      return replay == planned.replay && option.kept == planned.kept && (option.run != 0) == (planned.run != 0) &&
+             option.run_ends == planned.run_ends;
+    });
+    if (at == options.end()) return std::nullopt;
+    choice.options.back() = static_cast<std::uint8_t>(at - options.begin());
+  }
+  for (const std::vector<KillingWrite>& writes : classes_) {
+    StateOption state = plan.fallback;
+    for (const PlannedClass& planned : plan.classes) {
+      if (planned.node == writes[0].node && planned.update == writes[0].update) state = planned.state;
+    }
+    choice.states.push_back(state == StateOption::whole ? solver::StateChoice::whole : solver::StateChoice::region);
+  }
+  return choice;
 }
 
 }  // namespace reprise

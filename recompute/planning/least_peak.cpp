@@ -42,8 +42,27 @@ const Planner::Least& Planner::least_of(const PlannedMethod& method, bool runs) 
   for (const PlannedMethod& narrow : planned_methods()) {
     if (method.contains(narrow)) take(least_of(narrow, runs));
   }
+  if (!runs && !method.is_one_plan()) take(least_without_budget(method, best));
   best.plan.method = method.name;
+  if (std::optional<Polished> better = polished(best.plan, method, 0)) {
+    best = describe_least(*better->problem, method, better->bytes, better->checked, best.smallest.lower_bound,
+                          best.plan.work);
+  }
   return leasts_.emplace(std::pair(method.name, runs), std::move(best)).first->second;
+}
+
+/// The plan of least time without a budget, where it holds less than `beat`: what is fastest may be frugal too. Else
+/// `beat`.
+Planner::Least Planner::least_without_budget(const PlannedMethod& method, const Least& beat) const {
+  const std::optional<Plan>& fastest = best(method, 0);
+  if (!fastest || fastest->predicted_peak >= beat.plan.predicted_peak) return beat;
+  auto again = find_again(*fastest, method);
+  if (!again) return beat;
+  auto& [problem, choice] = *again;
+  Checked checked = check(*problem, choice, fastest->fallback);
+  MeasuredBytes bytes = problem->measured();
+  problem->learn(bytes, checked.choice, checked.rows);
+  return describe_least(*problem, method, bytes, checked, beat.smallest.lower_bound, beat.plan.work);
 }
 
 Planner::Least Planner::least_in(const Problem& problem, const PlannedMethod& method) const {
@@ -64,7 +83,7 @@ Planner::Least Planner::least_in(const Problem& problem, const PlannedMethod& me
     if (!best || checked.peak < best->peak) best = std::move(checked);
     if (!more) break;
   }
-  best = with_idle_retained(problem, method, bytes, std::move(*best));
+  best = with_idle_retained(problem, method, bytes, std::move(*best), 0);
   return describe_least(problem, method, bytes, *best, bound, work);
 }
 

@@ -57,6 +57,8 @@ std::vector<Planner::Runs> Planner::run_cuts(const PlannedMethod& method) const 
 const Problem& Planner::problem_with(const Runs& runs, const Runs& cut, const PlannedMethod& method) const {
   const Problem& base = problem_of(method);
   std::pair key{&base == &plain_ ? Space::plain : Space::kept, key_of_runs(runs)};
+  std::vector<std::uint32_t> of_cut = key_of_runs(cut);  // two cuts may have a short run in common
+  key.second.insert(key.second.end(), of_cut.begin(), of_cut.end());
   auto at = with_runs_.find(key);
   if (at != with_runs_.end()) return at->second;
   Problem made(base, problem_of_cut(cut), with_runs(base.space(), runs), profile_);
@@ -101,6 +103,18 @@ std::vector<std::int64_t> Planner::restore_times() const {
   return times;
 }
 
+/// The first cut that has all runs of `plan`, if it has any.
+std::optional<std::pair<Planner::Runs, Planner::Runs>> Planner::runs_and_cut(const Plan& plan,
+                                                                             const PlannedMethod& method) const {
+  Runs runs = runs_of(plan);
+  if (runs.empty()) return std::nullopt;
+  for (Runs& cut : run_cuts(method)) {
+    if (std::includes(cut.begin(), cut.end(), runs.begin(), runs.end()))
+      return std::pair(std::move(runs), std::move(cut));
+  }
+  return std::nullopt;
+}
+
 // ---- plans
 
 Planner::Checked Planner::check(const Problem& problem, const solver::Choice& choice, StateOption fallback) const {
@@ -134,6 +148,15 @@ const std::optional<Plan>& Planner::best(const PlannedMethod& method, std::int64
     best->lower_bound_ns = bound;
     best->proven = bound == best->predicted_ns;
     best->work = work;
+  }
+  if (best) {
+    if (std::optional<Polished> better = polished(*best, method, best->lower_bound_ns)) {
+      std::int64_t bound = best->lower_bound_ns, work = best->work;
+      best = describe(*better->problem, method.name, better->checked, budget);
+      best->lower_bound_ns = std::min(bound, best->predicted_ns);
+      best->proven = best->lower_bound_ns == best->predicted_ns;
+      best->work = work;
+    }
   }
   return plans_.emplace(std::pair(method.name, budget), std::move(best)).first->second;
 }
@@ -199,7 +222,7 @@ Planner::Found Planner::solve_in(const Problem& problem, const PlannedMethod& me
         auto gap = static_cast<double>(plan.predicted_ns - found.bound_ns);
         if (gap > kWorthFlips * static_cast<double>(plan.predicted_ns))
           checked = flipped(problem, method, bytes, std::move(checked), cap);
-        checked = with_idle_retained(problem, method, bytes, std::move(checked));
+        checked = with_idle_retained(problem, method, bytes, std::move(checked), found.bound_ns);
         plan = describe(problem, method.name, checked, budget);
         if (bytes.least != least) found.bound_ns = bound(problem, bytes.least, method, cap);
       }

@@ -69,6 +69,11 @@ class Planner {
     std::int64_t bound_ns = INT64_MAX;  // of all plans of the method, two-level runs included where they are tried
     std::int64_t work = 0;
   };
+  struct Polished {  // a plan made better, in the problem whose choice it is
+    const Problem* problem = nullptr;
+    Checked checked;
+    MeasuredBytes bytes;
+  };
   using Runs = std::vector<RunOfSegments>;
   static constexpr int kMostRounds = 64;  // of a search: each corrects at least one row; one or two are usual
   static constexpr int kRunRounds = 8;    // the same for one set of runs, of which there are many
@@ -83,8 +88,11 @@ class Planner {
                         const std::optional<Plan>& beat) const;
   Checked flipped(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes, Checked best,
                   std::int64_t budget) const;
-  Checked with_idle_retained(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes,
-                             Checked best) const;
+  Checked with_idle_retained(const Problem& problem, const PlannedMethod& method, MeasuredBytes& bytes, Checked best,
+                             std::int64_t bound_ns) const;
+  std::optional<std::pair<const Problem*, solver::Choice>> find_again(const Plan& plan,
+                                                                      const PlannedMethod& method) const;
+  std::optional<Polished> polished(const Plan& plan, const PlannedMethod& method, std::int64_t bound_ns) const;
   static void take(Found& best, Found found);
   void try_runs(const PlannedMethod& method, std::int64_t budget, Found& best) const;
   std::int64_t bound(const Problem& problem, const OwnBytes& own, const PlannedMethod& method, std::int64_t cap) const;
@@ -93,6 +101,7 @@ class Planner {
   std::int64_t easy_peak(const PlannedMethod& method) const;
   bool fits_one_level(const PlannedMethod& method, std::int64_t budget) const;
   const Least& least_of(const PlannedMethod& method, bool runs) const;
+  Least least_without_budget(const PlannedMethod& method, const Least& beat) const;
   Least least_in(const Problem& problem, const PlannedMethod& method) const;
   std::optional<Least> less_in(const Problem& problem, const PlannedMethod& method, const Least& beat) const;
   Least describe_least(const Problem& problem, const PlannedMethod& method, const MeasuredBytes& bytes,
@@ -105,6 +114,7 @@ class Planner {
   const Problem& problem_of(const PlannedMethod& method) const;
   std::vector<const Problem*> problems_of(const PlannedMethod& method) const;
   const Problem& problem_with(const Runs& runs, const Runs& cut, const PlannedMethod& method) const;
+  std::optional<std::pair<Runs, Runs>> runs_and_cut(const Plan& plan, const PlannedMethod& method) const;
   const Problem& problem_of_cut(const Runs& cut) const;
   std::vector<std::int64_t> restore_times() const;
 

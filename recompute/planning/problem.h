@@ -13,12 +13,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "recompute/planning/kills.h"
+#include "recompute/planning/plan.h"
 #include "recompute/planning/profile.h"
 #include "recompute/planning/record_parts.h"
 #include "recompute/planning/walk.h"
@@ -73,6 +75,8 @@ class Problem {
 
   /// What the tape is told. States that no class names go by `fallback`.
   Assignment assignment(const solver::Choice& choice, StateOption fallback) const;
+  /// A plan of this step as a choice here; nothing where an option of it is not in this space.
+  std::optional<solver::Choice> choice_of(const Plan& plan) const;
   /// Widens `bytes` by what a walk under `choice` found.
   void learn(MeasuredBytes& bytes, const solver::Choice& choice, const std::vector<std::int64_t>& row_peaks) const;
   /// Raises `own` to what that walk found in rows of more than `cap` bytes. True if anything changed.

@@ -20,6 +20,18 @@ std::vector<RunOfSegments> cut_into_runs(const Units& units, const StepRows& row
   return runs;
 }
 
+std::vector<RunOfSegments> runs_of(const Plan& plan) {
+  std::vector<RunOfSegments> runs;
+  bool open = false;
+  for (std::uint32_t s = 0; s < plan.segments.size(); ++s) {
+    if (plan.segments[s].run == 0) continue;  // a segment without nodes may stand between two of a run
+    if (!open) runs.push_back({s, s});
+    runs.back().last = s;
+    open = !plan.segments[s].run_ends;
+  }
+  return runs;
+}
+
 PlanSpace with_runs(PlanSpace space, const std::vector<RunOfSegments>& runs) {
   for (std::size_t r = 0; r < runs.size(); ++r) {
     for (std::uint32_t s = runs[r].first; s <= runs[r].last; ++s) {

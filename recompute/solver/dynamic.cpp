@@ -9,10 +9,12 @@
 namespace reprise::solver {
 namespace {
 
-/// Partial plans after one variable, each property in its own array.
+/// Partial plans after one variable, each property in its own array. A key holds levels of objects and states of
+/// classes as entries: bytes, but for objects of more levels than those can tell apart.
+template <class Entry>
 struct Layer {
   std::size_t key_size = 0, groups = 0, count = 0;
-  std::vector<std::uint8_t> keys;
+  std::vector<Entry> keys;
   std::vector<std::int64_t> loads;
   std::vector<std::uint64_t> hashes;  // of the keys
   std::vector<std::int64_t> times;
@@ -20,13 +22,14 @@ struct Layer {
   std::vector<std::int32_t> parents;
   std::vector<std::uint8_t> options;
 
-  const std::uint8_t* key(std::size_t i) const { return keys.data() + i * key_size; }
+  const Entry* key(std::size_t i) const { return keys.data() + i * key_size; }
   const std::int64_t* load(std::size_t i) const { return loads.data() + i * groups; }
 };
 
-std::uint64_t hash_of(const std::vector<std::uint8_t>& key) {
+template <class Entry>
+std::uint64_t hash_of(const std::vector<Entry>& key) {
   std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
-  for (std::uint8_t byte : key) hash = (hash ^ byte) * 0x100000001B3ULL;
+  for (Entry entry : key) hash = (hash ^ entry) * 0x100000001B3ULL;
   return hash ^ (hash >> 29);
 }
 
@@ -35,6 +38,7 @@ struct Step {
   std::vector<std::uint8_t> options;
 };
 
+template <class Entry>
 class Programme {
  public:
   Programme(const Dual& dual, Objective objective, const std::vector<std::int32_t>& rows, const DynamicLimits& limits,
@@ -75,7 +79,7 @@ class Programme {
   }
 
   void expand(const Stage& stage) {
-    next_ = Layer{};
+    next_ = {};
     next_.key_size = stage.key_size;
     next_.groups = stage.new_groups;
     raw_.resize(stage.new_group.size());
@@ -92,7 +96,7 @@ class Programme {
   }
 
   void extend(const Stage& stage, std::size_t i, std::size_t o) {
-    const std::uint8_t* old_key = layer_.key(i);
+    const Entry* old_key = layer_.key(i);
     const std::int64_t* old_load = layer_.load(i);
     for (std::size_t g = 0; g < raw_.size(); ++g) raw_[g] = old_load[stage.old_group[g]];
     for (const GroupSpan& span : stage.spans[o]) {
@@ -110,13 +114,14 @@ class Programme {
       if (raw_[g] > stage.room[g]) return;
     }
     for (auto [from, to] : stage.moved) key_[to] = old_key[from];
-    if (stage.class_place >= 0) key_[stage.class_place] = static_cast<std::uint8_t>(o);
+    if (stage.class_place >= 0) key_[stage.class_place] = static_cast<Entry>(o);
     append(stage, i, o, excess, time);
   }
 
   /// One shared object under one option: its level, its rows and its time.
-  void lift(const Touched& touched, std::size_t n, const std::uint8_t* old_key, std::size_t o, std::int64_t& time) {
-    std::int32_t before = touched.old_place < 0 ? 0 : old_key[touched.old_place], after = before;
+  void lift(const Touched& touched, std::size_t n, const Entry* old_key, std::size_t o, std::int64_t& time) {
+    std::int32_t before = touched.old_place < 0 ? 0 : static_cast<std::int32_t>(old_key[touched.old_place]);
+    std::int32_t after = before;
     for (const StageUse& use : touched.uses) {
       if (((use.options >> o) & 1U) == 0) continue;
       if (use.class_place >= 0 && old_key[use.class_place] != use.class_option) continue;
@@ -130,12 +135,12 @@ class Programme {
     }
     // What is above all that later variables may ask for makes no difference to them.
     if (touched.new_place >= 0) {
-      key_[touched.new_place] = static_cast<std::uint8_t>(std::min(after, touched.highest_ahead));
+      key_[touched.new_place] = static_cast<Entry>(std::min(after, touched.highest_ahead));
     }
   }
 
   /// By how much a factor's potential rises with this option: what has become certain of its cost.
-  double rise(const TouchedFactor& factor, const std::uint8_t* old_key, std::size_t o) const {
+  double rise(const TouchedFactor& factor, const Entry* old_key, std::size_t o) const {
     std::int64_t before = 0, after = 0;
     int classes_before = 0, classes_after = 0, place = 1;
     for (const MemberPlace& member : factor.members) {
@@ -148,7 +153,7 @@ class Programme {
       }
     }
     for (std::int32_t at : factor.class_places) {
-      int known = at >= 0 ? old_key[at] : kOpenState;
+      int known = at >= 0 ? static_cast<int>(old_key[at]) : kOpenState;
       classes_before += place * known;
       classes_after += place * (at == -2 ? static_cast<int>(o) : known);
       place *= 3;
@@ -197,7 +202,7 @@ class Programme {
   }
 
   int compare_keys(std::int32_t a, std::int32_t b) const {
-    return next_.key_size == 0 ? 0 : std::memcmp(next_.key(a), next_.key(b), next_.key_size);
+    return next_.key_size == 0 ? 0 : std::memcmp(next_.key(a), next_.key(b), next_.key_size * sizeof(Entry));
   }
 
   int compare_loads(std::int32_t a, std::int32_t b) const {
@@ -235,7 +240,7 @@ class Programme {
   }
 
   void advance() {
-    Layer layer;
+    Layer<Entry> layer;
     layer.key_size = next_.key_size;
     layer.groups = next_.groups;
     layer.count = kept_.size();
@@ -275,10 +280,10 @@ class Programme {
   std::int64_t first_work_;
   double allowance_ = 0, least_dropped_ = 1e300;
   bool stopped_ = false;
-  Layer layer_, next_;
+  Layer<Entry> layer_, next_;
   std::vector<Step> steps_;
   std::vector<std::int64_t> raw_;
-  std::vector<std::uint8_t> key_;
+  std::vector<Entry> key_;
   std::vector<std::int32_t> before_, after_;  // levels of the touched objects
   std::vector<std::int32_t> order_, kept_;
 };
@@ -287,7 +292,11 @@ class Programme {
 
 DynamicResult run_dynamic(const Dual& dual, Objective objective, const std::vector<std::int32_t>& rows,
                           const DynamicLimits& limits, std::int64_t& work) {
-  return Programme(dual, objective, rows, limits, work).run();
+  auto in_a_byte = [](const SharedObject& object) { return object.rows.size() <= UINT8_MAX; };
+  const std::vector<SharedObject>& objects = dual.model().objects;
+  if (std::all_of(objects.begin(), objects.end(), in_a_byte))
+    return Programme<std::uint8_t>(dual, objective, rows, limits, work).run();
+  return Programme<std::uint32_t>(dual, objective, rows, limits, work).run();
 }
 
 std::size_t width_of(const Model& model, const std::vector<std::int32_t>& rows) {

@@ -12,10 +12,12 @@
 namespace reprise {
 namespace {
 
-/// A chain of equal segments whose inner values are eight times what passes between them. `tape` last: it dies first.
+/// A chain of segments whose inner values are so many times what passes between them; eight times, where nothing else
+/// is said. `tape` last: it dies first.
 class Chain {
  public:
-  Chain(bool dry, int segments) : memory({.dry = dry}), segments_(segments) {
+  Chain(bool dry, int segments) : Chain(dry, std::vector<int>(static_cast<std::size_t>(segments), 8)) {}
+  Chain(bool dry, std::vector<int> inner) : memory({.dry = dry}), inner_(std::move(inner)) {
     register_builtin_ops();
     weight = Leaf::create(
         "w", make_tensor(memory.allocator(), memory.observer(), DType::f32, {kWidth}, Category::parameters, true),
@@ -27,11 +29,11 @@ class Chain {
   Value forward() {
     Tape& t = *tape;
     Value h = sin(t, mul(t, weight, 1.0));
-    for (int s = 0; s < segments_; ++s) {
+    for (std::size_t s = 0; s < inner_.size(); ++s) {
       h = segment(t, "link" + std::to_string(s), [&] {
         Value x = h;
         h = {};
-        for (int i = 0; i < 8; ++i) x = sin(t, x);
+        for (int i = 0; i < inner_[s]; ++i) x = sin(t, x);
         return x;
       });
     }
@@ -45,7 +47,7 @@ class Chain {
   std::optional<Tape> tape;
 
  private:
-  int segments_;
+  std::vector<int> inner_;
 };
 
 std::vector<double> gradient(const Assignment& assignment, std::int64_t* peak, int segments) {
@@ -108,6 +110,31 @@ TEST(Runs, PlanningNearTheFloorWalksFewSteps) {
   ASSERT_FALSE(planner.plan("joint", floor - 1).plan);
   // Some 35 sets of runs are tried for each of four methods; walks for every one of them would take seconds.
   EXPECT_LE(dry.walker.walked(), 120u);  // 61 when written
+}
+
+TEST(Runs, APlanDoesNotDependOnWhatWasAskedBefore) {
+  Chain chain(true, {3, 8, 3, 1, 2, 9, 6, 1, 9});  // cuts into threes and into sixes share their last run
+  Walker walker(*chain.tape, [&] { return chain.forward(); });
+  Profile profile;
+  walker.look({}, [&](Tape& tape) {
+    for (std::size_t n = 0; n < tape.data().nodes.size(); ++n)
+      profile.forward_ns.push_back(1000 + static_cast<std::int64_t>(n) % 7 * 100);
+  });
+  profile.step_ns = 100000;
+  const PlannerOptions options{.keep_values = false, .made_for = {}};
+  Planner forward(walker, profile, options), reverse(walker, profile, options);
+  std::int64_t low = forward.least("joint").predicted_peak, high = forward.plan("joint", 0).plan->predicted_peak;
+  std::vector<std::pair<std::string, std::int64_t>> asked;
+  for (const std::string method : {"retain+region", "whole+region", "joint", "retain+whole"}) {
+    for (int i = 0; i <= 24; ++i) asked.emplace_back(method, low + (high - low) * i / 24);
+  }
+  for (const auto& [method, budget] : asked) forward.plan(method, budget);
+  for (std::size_t i = asked.size(); i-- > 0;) {
+    const auto& [method, budget] = asked[i];
+    Planner::Answer first = forward.plan(method, budget), second = reverse.plan(method, budget);
+    ASSERT_EQ(first.plan.has_value(), second.plan.has_value()) << method << " at " << budget;
+    EXPECT_TRUE(first.plan == second.plan) << method << " at " << budget;
+  }
 }
 
 TEST(Runs, CutsFollowNeighboursOnly) {
