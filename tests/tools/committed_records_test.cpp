@@ -124,6 +124,14 @@ TEST(CommittedRecords, AreAtTheirEndWithEqualBytesInAllProcesses) {
   }
 }
 
+TEST(CommittedRecords, HoldMemoryOverAStepOfAllSevenMethods) {
+  for (const char* name : {"sparse_write.jsonl.xz", "cifar100_dense_queue.jsonl.xz"}) {
+    std::string text = to_markdown(report_of(name));
+    EXPECT_PRED2(contains, text, "## Memory over a step") << name;
+    EXPECT_FALSE(contains(text, "Not drawn")) << name;
+  }
+}
+
 TEST(CommittedRecords, OfTheCohortAreWholeAndReprisesAreRight) {
   cohort::Cohort cohort = cohort::read_cohort(kStudies + "records/cohort");
   std::size_t records = 0, ours = 0;
