@@ -130,6 +130,21 @@ TEST(ReportFindings, GranularitiesStandSideBySideSegmentFirst) {
                                            "1.0000, same plan", "0.5000 [0.5000, 0.5000] (2)", "0.5000"}));
 }
 
+TEST(ReportFindings, MeasuredTimesAreHeldAgainstPredictedOnesAndEachOther) {
+  std::vector<Json> records;
+  for (std::int64_t block = 0; block < 15; ++block) {  // 1 s, and once 1.5 s, where 0.8 s were predicted
+    records.push_back(process_of("w", "both", "joint", block, block == 3 ? 1.5 : 1.0));
+    records.back()["predicted_s"] = 0.8;
+  }
+  records.push_back(process_of("w", "tight", "joint", 0, 3.0));
+  records.back()["predicted_s"] = 4.0;
+  records.push_back(process_of("v", "both", "region", 0, 2.0));
+  std::string text = to_markdown(make_report(study_of("steadiness", records)));
+  EXPECT_PRED2(contains, text, "| w | segment | 2 | 0.7500 | 1.2500 | 1 | 1.5000 | 1.5000 | 1.5000 |");
+  EXPECT_PRED2(contains, text, "| v | segment | 1 | 1.0000 | 1.0000 | 0 | none | none | none |");
+  EXPECT_PRED2(contains, text, "| all |  | 3 | 0.7500 | 1.2500 | 1 |");
+}
+
 TEST(ReportFindings, AnUnfinishedStudySaysSoFirst) {
   std::vector<Json> records = small_study();
   EXPECT_FALSE(contains(said_of("unknown", records), "UNFINISHED"));

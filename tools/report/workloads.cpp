@@ -329,6 +329,7 @@ void add_workloads(Document& document, const Study& study, Findings& findings) {
   document.heading(2, "Workloads");
   std::vector<Target> targets = targets_of(study.settings);
   for (std::string& finding : target_findings(study, places, targets)) findings.push_back(std::move(finding));
+  std::vector<Place> sorted;
   for (const std::string& workload : workloads_in_order(study, places)) {
     std::vector<Place> all;
     std::copy_if(places.begin(), places.end(), std::back_inserter(all),
@@ -343,8 +344,10 @@ void add_workloads(Document& document, const Study& study, Findings& findings) {
       std::copy_if(all.begin(), all.end(), std::back_inserter(same),
                    [&](const Place& place) { return place.granularity == granularity; });
       add_granularity(document, same, workload + ", granularity " + granularity, targets);
+      sorted.insert(sorted.end(), same.begin(), same.end());
     }
   }
+  add_steadiness(document, sorted);
 }
 
 }  // namespace reprise::report
