@@ -127,6 +127,33 @@ TEST_F(ChangedCohort, AFlippedByteIsRefused) {
   EXPECT_NE(error.find("sha256"), std::string::npos) << error;
 }
 
+TEST_F(ChangedCohort, ItsProgramsAreCheckedToo) {
+  fs::path file = folder_ / "programs.jsonl.xz";
+  std::string bytes = file_text(file);
+  std::ofstream(file, std::ios::binary) << bytes << "x";
+  EXPECT_NE(user_error([&] { read_cohort(folder_.path()); }).find("programs.jsonl.xz: expected the file whose sha256"),
+            std::string::npos);
+  std::string text = R"({"name": "c01_copy", "program": {}})"
+                     "\n";
+  manifest_["programs"] = {{"file", "plain_programs.jsonl"}, {"sha256", hash_of(text)}, {"lines", 1}};
+  std::ofstream(folder_ / "plain_programs.jsonl", std::ios::binary) << text;
+  std::string error = error_with(lines_);
+  EXPECT_NE(error.find("plain.jsonl:2: expected one of the programs of the manifest, got '"), std::string::npos)
+      << error;
+}
+
+TEST_F(ChangedCohort, OtherVerdictsThanTheManifestCountsAreRefused) {
+  std::vector<std::string> lines = with_change(1, "verdict", "silent");
+  std::string error = error_with(lines);
+  EXPECT_NE(error.find("manifest.json:1: expected the verdicts {\"match\":2,\"silent\":1} of mode torch_eager"),
+            std::string::npos)
+      << error;
+  for (const char* counts : {R"({"match": 2, "silent": 1})", R"({"silent": 1, "match": 2})"}) {
+    manifest_["modes"][0]["verdicts"] = Json::parse(counts);
+    EXPECT_EQ(error_with(lines), "") << "in whatever order they stand";
+  }
+}
+
 TEST_F(ChangedCohort, UnchangedLinesAreRead) { EXPECT_EQ(error_with(lines_), ""); }
 
 TEST_F(ChangedCohort, ABadLineIsNamed) {

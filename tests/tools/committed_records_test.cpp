@@ -124,6 +124,14 @@ TEST(CommittedRecords, AreAtTheirEndWithEqualBytesInAllProcesses) {
   }
 }
 
+TEST(CommittedRecords, HoldMemoryOverAStepOfAllSevenMethods) {
+  for (const char* name : {"sparse_write.jsonl.xz", "cifar100_dense_queue.jsonl.xz"}) {
+    std::string text = to_markdown(report_of(name));
+    EXPECT_PRED2(contains, text, "## Memory over a step") << name;
+    EXPECT_FALSE(contains(text, "Not drawn")) << name;
+  }
+}
+
 TEST(CommittedRecords, OfTheCohortAreWholeAndReprisesAreRight) {
   cohort::Cohort cohort = cohort::read_cohort(kStudies + "records/cohort");
   std::size_t records = 0, ours = 0;
@@ -174,6 +182,37 @@ TEST(CommittedRecords, TheReadmesTimesOfTheApplicationAreThose) {
     expect_rounded(row[2], cell_of(table, *found, "range of seeds"), 1e-9, row[0]);
     expect_rounded(row[3], cell_of(table, *found, "predicted"), 1e-9, row[0]);
   }
+}
+
+/// The row of what is measured over what was predicted, rounded as in the README.
+Row steadiness_of(const std::string& name, const std::string& of, const std::string& granularity) {
+  Table table = table_below(report_of(name), "How steady, and how well predicted", "Medians of measured");
+  for (const Row& row : table.rows) {
+    if (row[0] != of || row[1] != granularity) continue;
+    Row rounded;
+    for (std::size_t i = 2; i < row.size(); ++i) rounded.push_back(fmt::format("{:.2f}", std::atof(row[i].c_str())));
+    return rounded;
+  }
+  ADD_FAILURE() << "no row of " << of << " in the report of " << name;
+  return Row(7);
+}
+
+TEST(CommittedRecords, TheReadmeSaysHowSteadyAndHowWellPredictedTheyAre) {
+  std::string text;
+  for (char c : file_text(REPRISE_SOURCE_DIR "/README.md")) {
+    if (c != '\n' || !text.ends_with('\n')) text += c;
+  }
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  for (const char* workload : {"row_memory", "graph_memory", "slot_cache", "product_key_memory"}) {
+    Row row = steadiness_of("sparse_write.jsonl.xz", workload, "segment");
+    EXPECT_PRED2(contains, text, fmt::format("`{}` {} to {}", workload, row[1], row[2]));
+  }
+  Row all = steadiness_of("sparse_write.jsonl.xz", "all", "");
+  EXPECT_PRED2(contains, text,
+               fmt::format("took {} to {} times as long as the fastest, {} in the middle", all[4], all[6], all[5]));
+  Row application = steadiness_of("cifar100_dense_queue.jsonl.xz", "shift", "segment");
+  EXPECT_PRED2(contains, text,
+               fmt::format("Measured step times were {} to {} of the predicted ones", application[1], application[2]));
 }
 
 /// "145 of 636 | 356 | 64": right, a wrong gradient, wrong state.

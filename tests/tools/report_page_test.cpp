@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "recompute/planning/planner.h"
 #include "tests/support/errors.h"
 #include "tests/support/program.h"
 #include "tests/tools/report_records.h"
@@ -175,6 +176,14 @@ TEST(ReportVerb, ReadsACompressedFileOfRecords) {
   EXPECT_EQ(testing::reprise("report " + shell_word(file.string())).code, 2);  // no place for the report
 }
 
+/// Of a timeline of live bytes.
+std::int64_t peak_of_step(const Json& memory) {
+  std::int64_t live = 0, peak = 0;
+  for (const Json& bytes : memory["before"]) live += bytes.get<std::int64_t>();
+  for (const Json& delta : memory["delta"]) peak = std::max(peak, live += delta.get<std::int64_t>());
+  return peak;
+}
+
 TEST(ReportVerb, TracesMemoryUnderThePlansOfAStudy) {
   fs::path folder = report_folder("traced");
   std::string study = std::string(REPRISE_SOURCE_DIR) + "/configs/studies/sparse_write_small.yaml";
@@ -182,16 +191,21 @@ TEST(ReportVerb, TracesMemoryUnderThePlansOfAStudy) {
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   outcome = testing::reprise("report --memory " + shell_word(folder.string()));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_TRUE(fs::exists(folder / "extra/row_memory.joint.json"));
+  for (const std::string& method : plannable_methods())
+    EXPECT_TRUE(fs::exists(folder / ("extra/row_memory." + method + ".json"))) << method;
   std::string text = file_text(folder / "report/report.md");
   EXPECT_PRED2(contains, text, "](report.memory-row-memory.svg)");
   // The step that was traced is the one whose peak the plan predicts.
   Json plan = Json::parse(file_text(folder / "plans/row_memory.both.segment.joint.json"));
   Json memory = Json::parse(file_text(folder / "extra/row_memory.joint.json"))["memory"]["predicted"];
-  std::int64_t live = 0, peak = 0;
-  for (const Json& bytes : memory["before"]) live += bytes.get<std::int64_t>();
-  for (const Json& delta : memory["delta"]) peak = std::max(peak, live += delta.get<std::int64_t>());
-  EXPECT_EQ(peak, plan["predicted_peak"].get<std::int64_t>());
+  EXPECT_EQ(peak_of_step(memory), plan["predicted_peak"].get<std::int64_t>());
+  // A method without a plan at the budget of the others is drawn at its least peak.
+  Json least = Json::parse(file_text(folder / "extra/row_memory.retain+region.json"));
+  EXPECT_EQ(least["budget_bytes"], nullptr);
+  Json start =
+      Json::parse(file_text(folder / "records.jsonl").substr(0, file_text(folder / "records.jsonl").find('\n')));
+  Json known = start["smallest_feasible"]["row_memory"]["segment"];
+  EXPECT_EQ(peak_of_step(least["memory"]["predicted"]), known["retain+region"].get<std::int64_t>());
   // Without workloads and plans there is nothing to trace.
   EXPECT_EQ(
       testing::reprise("report --memory " + shell_word(study_of("untraced", {record_of("study", "study")}).string()))

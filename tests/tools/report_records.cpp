@@ -268,11 +268,17 @@ fs::path study_of(const std::string& name, const std::vector<Json>& records) {
 
 fs::path cohort_of(const std::string& name, const std::function<std::string(const std::string&)>& edit) {
   fs::path folder = report_folder(name);
+  auto hash_of = [](const std::string& text) {
+    return cohort::sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  };
+  std::string programs;
+  for (int p = 0; p < 4; ++p) programs += json_line({{"name", fmt::format("p{}", p)}, {"program", {{"a", p}}}}) + "\n";
+  write_text(folder / "programs.jsonl", programs);
   Json manifest = {{"schema", "reprise-cohort/1"},
                    {"command", "tools/cohort/run --seed 1"},
                    {"versions", {{"torch", "2.15.0"}}},
                    {"public", 3},
-                   {"programs", {{"file", "programs.jsonl.xz"}, {"sha256", "ab12"}, {"lines", 4}}},
+                   {"programs", {{"file", "programs.jsonl"}, {"sha256", hash_of(programs)}, {"lines", 4}}},
                    {"records", 8},
                    {"modes", Json::array()}};
   const char* verdicts[2][4] = {{"silent", "state", "reject_needless", "match"},
@@ -297,12 +303,11 @@ fs::path cohort_of(const std::string& name, const std::function<std::string(cons
     }
     if (m == 1 && edit) lines = edit(lines);
     write_text(folder / file, lines);
-    std::string hash = cohort::sha256({reinterpret_cast<const std::uint8_t*>(lines.data()), lines.size()});
     manifest["modes"].push_back({{"mode", names[m]},
                                  {"framework", m == 0 ? "PyTorch" : "Reprise"},
                                  {"about", "about it"},
                                  {"file", file},
-                                 {"sha256", hash},
+                                 {"sha256", hash_of(lines)},
                                  {"lines", std::count(lines.begin(), lines.end(), '\n')}});
   }
   write_text(folder / "manifest.json", json_pretty(manifest));

@@ -222,6 +222,18 @@ TEST(Report, TheMapHasItsMeasuredCellsAndHatchesWhatHasNoPlan) {
   EXPECT_PRED2(contains, text, "48 cells planned, 16 of them measured, 1 cell without plans.");
 }
 
+TEST(Report, WhatWasPredictedIsDrawnBesideEveryMeasuredTime) {
+  for (const Block& block : whole_report().blocks) {
+    const Figure* figure = std::get_if<Figure>(&block);
+    if (figure == nullptr || !figure->name.starts_with("times-")) continue;
+    std::size_t shapes = 0, marks = 0;
+    for (std::size_t at = 0; (at = figure->svg.find("<title>", at)) != std::string::npos; ++at) ++shapes;
+    for (std::size_t at = 0; (at = figure->svg.find("stroke-width=\"2.6\"", at)) != std::string::npos; ++at) ++marks;
+    EXPECT_GT(marks, 6U) << figure->name;
+    EXPECT_EQ(marks + 1, shapes) << figure->name << ": the picture and each of its shapes has a title";
+  }
+}
+
 TEST(Report, MemoryOverAStepIsSummedAtItsPeak) {
   fs::path folder = study_of("memory", small_study());
   fs::remove_all(folder / "extra");

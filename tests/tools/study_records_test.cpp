@@ -69,8 +69,16 @@ TEST(StudyRecords, WhatIsNoRecordIsRefusedWithItsLine) {
                          {[](Json& r) { r["status"] = "fine"; }, "ok, failed or infeasible, got 'fine'"},
                          {[](Json& r) { r["id"] = "one"; }, "'one' again, which line 1 has"},
                          {[](Json& r) { r.erase("wall_s"); }, "the field 'wall_s'"},
-                         {[](Json& r) { r["wall_s"] = "fast"; }, "'wall_s' to be a list of numbers"},
+                         {[](Json& r) { r["wall_s"] = "fast"; }, "'wall_s' to be a list of numbers above 0"},
                          {[](Json& r) { r["wall_s"] = Json::array(); }, "not empty"},
+                         {[](Json& r) {
+                            r["wall_s"] = {0.5, -0.5};
+                          },
+                          "'wall_s' to be a list of numbers above 0"},
+                         {[](Json& r) { r["cpu_s"] = Json::array({0}); }, "'cpu_s' to be a list of numbers above 0"},
+                         {[](Json& r) { r["predicted_s"] = 0; }, "'predicted_s' to be a number above 0"},
+                         {[](Json& r) { r["measured_peak_bytes"] = -1; }, "a whole number, not below 0"},
+                         {[](Json& r) { r["block"] = -1; }, "'block' to be a whole number, not below 0"},
                          {[](Json& r) { r["block"] = 0.5; }, "'block' to be a whole number"},
                          {[](Json& r) {
                             r["hash"] = {{"state", 7}};
@@ -121,6 +129,10 @@ TEST_F(RecordFiles, AppendedLinesAreReadBackAndAnUnfinishedOneIsCutOff) {
     RecordFile records(file_, "a");
     records.append(record("one"));
     records.append(record("two"));
+    EXPECT_EQ(records.refusal(record("three")), "");
+    Json bad = record("three");
+    bad["wall_s"] = Json::array();
+    EXPECT_PRED2(contains, records.refusal(bad), "records.jsonl:3: expected 'wall_s' to be a list of numbers above 0");
     testing::expect_error(ErrorKind::internal, {"a second"}, [&] { records.append(record("two")); });
     EXPECT_PRED2(contains, user_error([&] { RecordFile second(file_, "a"); }), "another process works on this study");
   }

@@ -122,6 +122,12 @@ TEST_F(StudyVerb, CorruptedAndForeignRecordsAreRefusedWithTheirLine) {
   foreign = nlohmann::json::parse(lines[6]);
   foreign["id"] = "process/row_memory/both/segment/joint/99";
   refused(7, foreign.dump());
+  for (const auto& [field, value] : std::vector<std::pair<std::string, nlohmann::json>>{
+           {"method", "whole"}, {"block", 77}, {"order", 0}, {"budget_bytes", 1}, {"cpu_s", {0.5, -0.5}}}) {
+    foreign = nlohmann::json::parse(lines[6]);
+    foreign[field] = value;
+    refused(7, foreign.dump());
+  }
   refused(3, lines[1]);
   write_lines(records("a"), lines);
   EXPECT_EQ(study("a").code, 0);
@@ -203,6 +209,22 @@ TEST_F(StudyVerb, AFailedProcessKeepsItsRecordAndIsDoneAgainOnlyWhenAsked) {
   ASSERT_EQ(lines.size(), kLines + 3) << "the old records stay";
   EXPECT_PRED2(contains, lines.back(), "#2\"");
   EXPECT_EQ(study("a").code, 0);
+}
+
+TEST_F(StudyVerb, AnAnswerThatNoRecordCanHoldLeavesARecordOfItsFailure) {
+  ASSERT_EQ(study("a", "--plan-only").code, 0);
+  std::string file = (folder_ / "a" / "tasks.json").string(), tasks = file_text(file), sound = tasks;
+  std::size_t at = tasks.find("\"timed_steps\": 2");
+  ASSERT_NE(at, std::string::npos) << tasks;
+  tasks.replace(at, 16, "\"timed_steps\": 0");
+  std::ofstream(file) << tasks;
+  Outcome outcome = study("a");
+  EXPECT_EQ(outcome.code, 1) << outcome.text;
+  EXPECT_PRED2(contains, outcome.text, "FAILED: its answer is no record: ");
+  EXPECT_PRED2(contains, outcome.text, "1 task failed");
+  EXPECT_EQ(lines_of(records("a")).size(), kLines);
+  std::ofstream(file) << sound;
+  EXPECT_EQ(study("a", "--retry-failed").code, 0);
 }
 
 TEST_F(StudyVerb, TheMapIsPlannedCellByCellAndMeasuredWhereAsked) {

@@ -20,13 +20,15 @@ void check_series(const Panel& panel) {
     std::size_t length = series.y.size();
     bool same = series.x.size() == length && (series.low.empty() || series.low.size() == length) &&
                 (series.high.empty() || series.high.size() == length) &&
-                (series.texts.empty() || series.texts.size() == length);
+                (series.texts.empty() || series.texts.size() == length) &&
+                (series.marks.empty() || series.marks.size() == length);
     if (is_area(series)) same = same && shared.value_or(length) == length;
     if (is_area(series)) shared = length;
     if (!same) {
       fail(ErrorKind::internal,
-           "[chart] series \"{}\": expected lists of one length, got x {}, y {}, low {}, high {}, texts {}",
-           series.name, series.x.size(), length, series.low.size(), series.high.size(), series.texts.size());
+           "[chart] series \"{}\": expected lists of one length, got x {}, y {}, low {}, high {}, texts {}, marks {}",
+           series.name, series.x.size(), length, series.low.size(), series.high.size(), series.texts.size(),
+           series.marks.size());
     }
   }
 }

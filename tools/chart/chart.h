@@ -36,8 +36,9 @@ struct Series {
   std::vector<double> x, y;
   std::vector<double> low, high;  // ends of error bars (points) or of a shaded interval (lines); absent or as long as y
   bool across = false;            // low and high are ends along x (points)
-  std::vector<std::string> texts;     // at the right of each point; absent or as long as y
-  std::optional<int> slot;            // which colour and shape; else the next that is free
+  std::vector<std::string> texts;  // at the right of each point; absent or as long as y
+  std::vector<double> marks;       // along y: a short bar across each point's place, such as what was foretold for it
+  std::optional<int> slot;         // which colour and shape; else the next that is free
   Stroke stroke = Stroke::automatic;  // automatic: a pattern of its own for each slot
   bool marked = false;                // a line shows its shape now and then
 };
@@ -91,6 +92,9 @@ struct Panel {
   /// Where many values fall on a few pixels only the highest of each three pixels is drawn, by the sum for stacked
   /// areas. For memory over a step, where it is the peaks that matter and what lies between would be a blur.
   bool crests = false;
+  /// Points of several series at about one x stand side by side, a few pixels from where they belong, instead of one
+  /// over another.
+  bool beside = false;
   double height = 260;  // of the plot itself, in pixels
 };
 

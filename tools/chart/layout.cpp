@@ -54,6 +54,7 @@ Range y_range(const Panel& panel) {
     const Series& series = panel.series[i];
     for (double value : is_area(series) ? tops[i] : series.y) range.include(value, panel.y.scale);
     if (is_area(series)) range.include(0, panel.y.scale);
+    for (double value : series.marks) range.include(value, panel.y.scale);
     if (series.across) continue;
     for (double value : series.low) range.include(value, panel.y.scale);
     for (double value : series.high) range.include(value, panel.y.scale);
@@ -93,8 +94,10 @@ Ticks x_ticks_for(const Panel& panel, double width) {
   bool areas = std::any_of(panel.series.begin(), panel.series.end(), is_area);
   if (!areas && range.low < range.high) {  // room for shapes at the ends
     bool log = panel.x.scale == ScaleKind::log;
-    double share = log ? std::pow(range.high / range.low, 0.015) : 0.015 * (range.high - range.low);
-    if (!panel.x.low) range.low = log ? range.low / share : panel.x.zero && range.low == 0 ? 0 : range.low - share;
+    double room = panel.beside ? 0.05 : 0.015;
+    double share = log ? std::pow(range.high / range.low, room) : room * (range.high - range.low);
+    bool from_zero = range.low == 0 ? panel.x.zero : panel.beside && range.low > 0 && range.low < share;
+    if (!panel.x.low) range.low = log ? range.low / share : from_zero ? 0 : range.low - share;
     if (!panel.x.high) range.high = log ? range.high * share : range.high + share;
   }
   for (int most = std::max(2, static_cast<int>(width / 64)); most > 2; --most) {

@@ -44,6 +44,10 @@ std::optional<int> slot_of(const Panel& panel, const std::vector<int>& slots, co
 /// The upper edge of each area of the panel, in the order of the series; those that are no area have none.
 std::vector<std::vector<double>> stacked_tops(const Panel& panel);
 
+/// Where the points of each series lie along x, in pixels; empty for other series, infinite for a missing value. With
+/// Panel::beside those that would cover one another are moved apart.
+std::vector<std::vector<double>> places_of_points(const Plot& plot);
+
 void draw_bands(Svg& svg, const Plot& plot);
 void draw_areas(Svg& svg, const Plot& plot);
 /// Lines and points, the lines first.

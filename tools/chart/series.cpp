@@ -155,7 +155,7 @@ std::string tooltip_of(const Plot& plot, const Series& series, std::size_t i) {
   return fmt::format("{}{}, {}", begin, value_text(series.x[i], panel.x.unit), value_text(series.y[i], panel.y.unit));
 }
 
-void draw_error_bar(Svg& svg, const Plot& plot, const Series& series, std::size_t i, const LineStyle& style) {
+void draw_error_bar(Svg& svg, const Plot& plot, const Series& series, std::size_t i, double x, const LineStyle& style) {
   if (series.low.empty() || series.high.empty()) return;
   const Scale& scale = series.across ? plot.x : plot.y;
   if (!can_show(series.low[i], scale.kind) || !can_show(series.high[i], scale.kind)) return;
@@ -167,10 +167,20 @@ void draw_error_bar(Svg& svg, const Plot& plot, const Series& series, std::size_
     svg.line({right, y - 3.5}, {right, y + 3.5}, stroke);
     return;
   }
-  double x = plot.x(series.x[i]), top = plot.y(series.high[i]), bottom = plot.y(series.low[i]);
+  double top = plot.y(series.high[i]), bottom = plot.y(series.low[i]);
   svg.line({x, top}, {x, bottom}, stroke);
   svg.line({x - 3.5, top}, {x + 3.5, top}, stroke);
   svg.line({x - 3.5, bottom}, {x + 3.5, bottom}, stroke);
+}
+
+/// A bar as wide as a lane of points, set off from what it lies on.
+void draw_mark(Svg& svg, const Plot& plot, const Series& series, std::size_t i, double x, const LineStyle& style) {
+  constexpr double kReach = 6;
+  if (series.marks.empty() || !can_show(series.marks[i], plot.y.kind)) return;
+  double y = plot.y(series.marks[i]);
+  if (!inside(plot.box, {x, y})) return;
+  svg.line({x - kReach, y}, {x + kReach, y}, "stroke=\"#ffffff\" stroke-width=\"4.6\"");
+  svg.line({x - kReach, y}, {x + kReach, y}, fmt::format("stroke=\"{}\" stroke-width=\"2.6\"", style.colour));
 }
 
 /// At the right of a point, set off from the cell or the plot under it.
@@ -179,15 +189,16 @@ void draw_point_text(Svg& svg, const Plot& plot, Place place, const std::string&
   svg.text({place.x + 8, place.y + 4}, text, {.size = 11, .colour = ink_on(ground), .bold = true, .halo = ground});
 }
 
-void draw_points(Svg& svg, const Plot& plot, std::size_t at) {
+void draw_points(Svg& svg, const Plot& plot, std::size_t at, const std::vector<double>& pixels) {
   const Series& series = plot.panel->series[at];
   LineStyle style = plot.style(at);
   bool many = series.y.size() > 500;
   for (std::size_t i = 0; i < series.y.size(); ++i) {
     if (!can_show(series.x[i], plot.x.kind) || !can_show(series.y[i], plot.y.kind)) continue;
-    Place place{plot.x(series.x[i]), plot.y(series.y[i])};
-    if (!inside(plot.box, place)) continue;
-    draw_error_bar(svg, plot, series, i, style);
+    Place place{pixels[i], plot.y(series.y[i])};
+    if (!inside(plot.box, {plot.x(series.x[i]), place.y})) continue;
+    draw_error_bar(svg, plot, series, i, place.x, style);
+    draw_mark(svg, plot, series, i, place.x, style);
     draw_shape(svg, style, place, many ? 2.5 : 4.8, many ? std::string() : tooltip_of(plot, series, i));
     if (!series.texts.empty()) draw_point_text(svg, plot, place, series.texts[i]);
   }
@@ -260,8 +271,9 @@ void draw_lines_and_points(Svg& svg, const Plot& plot) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!is_area(all[i]) && all[i].kind != SeriesKind::points) draw_shapes_of_line(svg, plot, i);
   }
+  std::vector<std::vector<double>> places = places_of_points(plot);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].kind == SeriesKind::points) draw_points(svg, plot, i);
+    if (all[i].kind == SeriesKind::points) draw_points(svg, plot, i, places[i]);
   }
 }
 

@@ -38,7 +38,8 @@ bool is_right(const std::string& verdict);
 bool is_wrong(const std::string& verdict);  // neither right nor unsupported
 
 /// `path`: a folder with manifest.json, the folder above one named "report", or the manifest itself.
-/// Errors (user): no manifest; a file whose hash or number of lines is another; a bad record, as FILE:LINE.
+/// Errors (user): no manifest; a file, that of the programs too, whose hash or number of lines is another; a bad record
+/// or one of a program that is not there, as FILE:LINE; other counts of verdicts than the manifest says.
 Cohort read_cohort(const std::filesystem::path& path);
 
 /// The JSON text of one program. Errors (user): its file differs from the manifest; no such program.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -60,6 +61,32 @@ Lines read_listed(const fs::path& folder, const Json& entry) {
   return read;
 }
 
+/// One line of the file of programs: an object with `name` and `program`.
+Json read_named_program(const Lines& read, std::size_t line) {
+  Json json = json_or_discarded(read.lines[line]);
+  if (!json.is_object() || text_in(json, "name").empty() || !json.contains("program"))
+    refuse(read.file, static_cast<std::int64_t>(line) + 1, "expected an object with `name` and `program`");
+  return json;
+}
+
+Lines read_programs(const fs::path& folder, const Json& manifest) {
+  Json entry = manifest.value("programs", Json());
+  if (!entry.is_object())
+    refuse(folder / "manifest.json", 1, "expected an object `programs`, got {}", entry.type_name());
+  return read_listed(folder, entry);
+}
+
+/// Their names, each once.
+std::set<std::string> names_of_programs(const Lines& read) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < read.lines.size(); ++i) {
+    std::string name = text_in(read_named_program(read, i), "name");
+    if (!names.insert(name).second)
+      refuse(read.file, static_cast<std::int64_t>(i) + 1, "expected a name of its own, got '{}' again", name);
+  }
+  return names;
+}
+
 Record read_record(const std::string& text, const std::string& mode, const fs::path& file, std::int64_t line) {
   Json json = json_or_discarded(text);
   if (!json.is_object()) refuse(file, line, "expected a record, an object of JSON on one line, got something else");
@@ -80,7 +107,22 @@ Record read_record(const std::string& text, const std::string& mode, const fs::p
   return record;
 }
 
-Mode read_mode(const fs::path& folder, const Json& entry) {
+/// The counts in the manifest are those of the records.
+void require_counts(const fs::path& folder, const Json& entry, const Mode& mode) {
+  std::map<std::string, Json> found, said;
+  for (const Record& record : mode.records) {
+    Json& count = found[record.verdict];
+    count = count.is_null() ? 1 : count.get<std::int64_t>() + 1;
+  }
+  Json counts = entry.value("verdicts", Json());
+  if (counts.is_null()) return;
+  for (const auto& [verdict, count] : counts.items()) said[verdict] = count;  // in whatever order they stand there
+  if (said != found)
+    refuse(folder / "manifest.json", 1, "expected the verdicts {} of mode {}, as its records have, got {}",
+           Json(found).dump(), mode.name, counts.dump());
+}
+
+Mode read_mode(const fs::path& folder, const Json& entry, const std::set<std::string>& programs) {
   Mode mode{text_in(entry, "mode"), text_in(entry, "framework"), text_in(entry, "about"), {}};
   Lines read = read_listed(folder, entry);
   std::set<std::string> seen;
@@ -89,7 +131,10 @@ Mode read_mode(const fs::path& folder, const Json& entry) {
     mode.records.push_back(read_record(read.lines[i], mode.name, read.file, line));
     if (!seen.insert(mode.records.back().id).second)
       refuse(read.file, line, "expected an id of its own, got '{}' again", mode.records.back().id);
+    if (const std::string& name = mode.records.back().program; !programs.contains(name))
+      refuse(read.file, line, "expected one of the programs of the manifest, got '{}'", name);
   }
+  require_counts(folder, entry, mode);
   return mode;
 }
 
@@ -132,10 +177,11 @@ Cohort read_cohort(const fs::path& path) {
     refuse(file, 1, "expected a manifest of schema {}, got something else", kSchema);
   if (!cohort.manifest.contains("modes") || !cohort.manifest["modes"].is_array())
     refuse(file, 1, "expected a list `modes`, got none");
+  std::set<std::string> programs = names_of_programs(read_programs(cohort.folder, cohort.manifest));
   std::size_t records = 0;
   for (const Json& entry : cohort.manifest["modes"]) {
     if (!entry.is_object()) refuse(file, 1, "expected modes that are objects, got {}", entry.dump());
-    cohort.modes.push_back(read_mode(cohort.folder, entry));
+    cohort.modes.push_back(read_mode(cohort.folder, entry, programs));
     records += cohort.modes.back().records.size();
   }
   if (records == 0) refuse(file, 1, "expected modes with records, got none");
@@ -145,14 +191,9 @@ Cohort read_cohort(const fs::path& path) {
 }
 
 Json read_program(const Cohort& cohort, const std::string& name) {
-  Json entry = cohort.manifest.value("programs", Json::object());
-  if (!entry.is_object())
-    refuse(cohort.folder / "manifest.json", 1, "expected an object `programs`, got {}", entry.type_name());
-  Lines read = read_listed(cohort.folder, entry);
+  Lines read = read_programs(cohort.folder, cohort.manifest);
   for (std::size_t i = 0; i < read.lines.size(); ++i) {
-    Json json = json_or_discarded(read.lines[i]);
-    if (!json.is_object() || !json.contains("program"))
-      refuse(read.file, static_cast<std::int64_t>(i) + 1, "expected an object with `name` and `program`");
+    Json json = read_named_program(read, i);
     if (text_in(json, "name") == name) return json["program"];
   }
   fail(ErrorKind::user, "[cohort] expected the name of a program in {}, got '{}'", read.file.string(), name);

@@ -126,7 +126,7 @@ void add_workload(Document& document, std::vector<const StepMemory*> all, const 
   document.heading(3, workload);
   if (std::string missing = undrawn_methods(all); !missing.empty()) {
     document.text("Not drawn, since nothing was traced: " + missing +
-                  ". A method that needs a plan has no step to trace where it has none at the budget of the others.");
+                  ". `reprise report --memory` traces what is missing, from the study's folder.");
   }
   document.figure(
       file_name("memory " + workload), chart::to_svg(picture),

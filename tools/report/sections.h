@@ -28,6 +28,8 @@ void add_memory(Document& document, const Study& study, Findings& findings);
 void add_runs(Document& document, const Study& study, Findings& findings);
 /// Records of kind `timing`.
 void add_timing(Document& document, const Study& study, Findings& findings);
+/// A table below these places: measured over predicted step times, the slowest process over the fastest.
+void add_steadiness(Document& document, const std::vector<Place>& places);
 /// What `reprise bench --record` kept: a table for each line, and ratios to the peer.
 void add_benches(Document& document, const std::vector<Json>& records, Findings& findings);
 /// Programs by class and mode.

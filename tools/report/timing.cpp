@@ -183,6 +183,7 @@ void add_timing(Document& document, const Study& study, Findings& findings) {
     std::sort(same.begin(), same.end(), [](const Place& a, const Place& b) { return a.seed < b.seed; });
     add_layout(document, same, first.layout, findings);
   }
+  add_steadiness(document, places);
 }
 
 }  // namespace reprise::report

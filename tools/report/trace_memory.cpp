@@ -31,6 +31,20 @@ fs::path plan_of(const fs::path& study, const std::string& workload, const std::
   return {};
 }
 
+constexpr std::int64_t kMostOfPlan = 1 << 30;
+
+/// The plan to trace; none for a fixed method that the study has none of, or where there is nothing to make one from.
+std::shared_ptr<const Plan> traced_plan(const fs::path& study, const Config& config, const std::string& workload,
+                                        const std::string& method, const fs::path& file) {
+  if (!file.empty())
+    return std::make_shared<const Plan>(plan_from_json(read_text_file(file, "report", kMostOfPlan), file.string()));
+  fs::path profile = study / "plans" / (workload + ".profile.json");
+  std::error_code error;
+  if (!is_planned(method) || !fs::is_regular_file(profile, error)) return nullptr;
+  std::string text = read_text_file(profile, "report", kMostOfPlan);
+  return std::make_shared<const Plan>(RunPlanner(config, profile_from_json(text, profile.string())).least(method));
+}
+
 /// What a report draws of a timeline.
 Json drawn_of(const StepTimeline& timeline) {
   Json all = timeline_json(timeline), drawn;
@@ -38,19 +52,17 @@ Json drawn_of(const StepTimeline& timeline) {
   return drawn;
 }
 
-/// What extra/ holds of one method; nothing for one that needs a plan and has none.
+/// What extra/ holds of one method; nothing for one that needs a plan and of which none can be made.
 std::optional<Json> memory_of(const fs::path& study, const std::string& workload, const std::string& method) {
   fs::path plan = plan_of(study, workload, method);
-  if (plan.empty() && is_planned(method)) return std::nullopt;
   Config config = load_config((study / "workloads" / (workload + ".yaml")).string());
   config.set("recompute.method", method, "the report");
   config.set("recompute.granularity", std::string("segment"), "the report");
   TraceOptions options;
+  options.plan = traced_plan(study, config, workload, method, plan);
+  if (!options.plan && is_planned(method)) return std::nullopt;
   std::int64_t budget = 0;
   if (!plan.empty()) {
-    constexpr std::int64_t kMostBytes = 1 << 30;
-    options.plan =
-        std::make_shared<const Plan>(plan_from_json(read_text_file(plan, "report", kMostBytes), plan.string()));
     // An application runs its fixed methods without a budget; that of their plan is what they need.
     bool compared = plan.filename().string().find(kCompared) != std::string::npos;
     budget = compared || is_planned(method) ? options.plan->budget : 0;

@@ -209,21 +209,26 @@ void draw_times(Document& document, const std::vector<Place>& places, const std:
       points.high.push_back(dot.high);
       predicted.x.push_back(dot.predicted_peak);
       predicted.y.push_back(dot.predicted_s);
+      points.marks.push_back(dot.predicted_s);
     }
     if (points.x.empty()) continue;
-    if (predicted.x.size() > 1) panel.series.push_back(std::move(predicted));
+    bool joined = predicted.x.size() > 1 && predicted.x.front() < predicted.x.back();
+    if (joined) panel.series.push_back(std::move(predicted));
     panel.series.push_back(std::move(points));
   }
   if (panel.series.empty()) return;
   panel.note =
-      "shapes: measured, bars from the fastest to the slowest process; lines: predicted, through the same budgets";
+      "shapes: measured, bars from the fastest to the slowest process; short bars across, and lines through the "
+      "predicted peaks: predicted; methods with about the same peak stand side by side";
+  panel.beside = true;
   chart::Chart picture;
   picture.title = "Step time against peak memory, " + what;
   picture.subtitle = "each shape is one method at one budget";
   picture.panels.push_back(std::move(panel));
   document.figure(file_name("times " + what), chart::to_svg(picture),
-                  "Measured step time (median over processes, range) against the measured peak of live bytes; lines "
-                  "join what the planner predicted for the same budgets.");
+                  "Measured step time (median over processes, range) against the measured peak of live bytes; short "
+                  "bars are what the planner predicted for the same budgets, lines join them at the predicted peaks. "
+                  "Methods with about the same peak stand side by side, a little beside it.");
 }
 
 /// One comparison at one budget, at each granularity; nothing where it was measured at none.
@@ -324,6 +329,7 @@ void add_workloads(Document& document, const Study& study, Findings& findings) {
   document.heading(2, "Workloads");
   std::vector<Target> targets = targets_of(study.settings);
   for (std::string& finding : target_findings(study, places, targets)) findings.push_back(std::move(finding));
+  std::vector<Place> sorted;
   for (const std::string& workload : workloads_in_order(study, places)) {
     std::vector<Place> all;
     std::copy_if(places.begin(), places.end(), std::back_inserter(all),
@@ -338,8 +344,10 @@ void add_workloads(Document& document, const Study& study, Findings& findings) {
       std::copy_if(all.begin(), all.end(), std::back_inserter(same),
                    [&](const Place& place) { return place.granularity == granularity; });
       add_granularity(document, same, workload + ", granularity " + granularity, targets);
+      sorted.insert(sorted.end(), same.begin(), same.end());
     }
   }
+  add_steadiness(document, sorted);
 }
 
 }  // namespace reprise::report

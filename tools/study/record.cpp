@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Type : std::uint8_t { text, whole, number, numbers, object, hashes, epochs };
+enum class Type : std::uint8_t { text, whole, count, number, time, times, object, hashes, epochs };
 
 struct Field {
   const char* name;
@@ -27,8 +27,8 @@ struct Field {
 /// What every record has.
 constexpr Field kCommon[] = {
     {"schema", Type::text},      {"study", Type::text},  {"kind", Type::text},       {"id", Type::text},
-    {"status", Type::text},      {"order", Type::whole}, {"block", Type::whole},     {"started", Type::text},
-    {"elapsed_s", Type::number}, {"load", Type::object}, {"versions", Type::object}, {"threads", Type::whole},
+    {"status", Type::text},      {"order", Type::count}, {"block", Type::count},     {"started", Type::text},
+    {"elapsed_s", Type::number}, {"load", Type::object}, {"versions", Type::object}, {"threads", Type::count},
 };
 
 /// What a kind adds, as far as an analysis stands on it.
@@ -38,11 +38,11 @@ struct Kind {
 };
 
 const std::map<std::string, Kind>& kinds() {
-  static const std::vector<Field> process = {{"wall_s", Type::numbers},
-                                             {"cpu_s", Type::numbers},
-                                             {"predicted_s", Type::number},
-                                             {"predicted_peak_bytes", Type::whole},
-                                             {"measured_peak_bytes", Type::whole},
+  static const std::vector<Field> process = {{"wall_s", Type::times},
+                                             {"cpu_s", Type::times},
+                                             {"predicted_s", Type::time},
+                                             {"predicted_peak_bytes", Type::count},
+                                             {"measured_peak_bytes", Type::count},
                                              {"hash", Type::hashes}};
   static const std::vector<Field> cell = {{"table_ratio", Type::number}, {"written_share", Type::number}};
   static const std::vector<Field> training = {{"layout", Type::text}, {"method", Type::text}, {"seed", Type::whole}};
@@ -55,23 +55,23 @@ const std::map<std::string, Kind>& kinds() {
       {"process",
        {{{"workload", Type::text},
          {"budget", Type::text},
-         {"budget_bytes", Type::whole},
+         {"budget_bytes", Type::count},
          {"granularity", Type::text},
          {"method", Type::text}},
         process}},
       {"map",
        {cell,
-        {{"budget_bytes", Type::whole},
+        {{"budget_bytes", Type::count},
          {"predicted_s", Type::object},
          {"predicted_peak_bytes", Type::object},
          {"smallest_feasible", Type::object}}}},
-      {"map_measured", {with(cell, {{"method", Type::text}}), with({{"budget_bytes", Type::whole}}, process)}},
+      {"map_measured", {with(cell, {{"method", Type::text}}), with({{"budget_bytes", Type::count}}, process)}},
       {"run",
        {training,
         {{"epochs", Type::epochs},
          {"plan", Type::object},
-         {"measured_peak_bytes", Type::whole},
-         {"activation_peak_bytes", Type::whole}}}},
+         {"measured_peak_bytes", Type::count},
+         {"activation_peak_bytes", Type::count}}}},
       {"timing", {training, process}},
   };
   return all;
@@ -89,20 +89,20 @@ bool are_epochs(const Json& value) {
          });
 }
 
+/// Ratios are taken of times, so that none of them may be 0 or less.
+bool is_time(const Json& value) { return value.is_number() && value.get<double>() > 0; }
+
 bool is_of(const Json& value, Type type) {
   switch (type) {
     case Type::text: return value.is_string();
     case Type::whole: return value.is_number_integer();
+    case Type::count: return value.is_number_integer() && value.get<std::int64_t>() >= 0;
     case Type::number: return value.is_number();
+    case Type::time: return is_time(value);
+    case Type::times: return value.is_array() && !value.empty() && std::all_of(value.begin(), value.end(), is_time);
     case Type::object: return value.is_object();
     case Type::hashes: return are_hashes(value);
     case Type::epochs: return are_epochs(value);
-    case Type::numbers:
-      if (!value.is_array() || value.empty()) return false;
-      for (const Json& item : value) {
-        if (!item.is_number()) return false;
-      }
-      return true;
   }
   return false;
 }
@@ -111,11 +111,13 @@ const char* name_of(Type type) {
   switch (type) {
     case Type::text: return "a text";
     case Type::whole: return "a whole number";
+    case Type::count: return "a whole number, not below 0";
     case Type::number: return "a number";
+    case Type::time: return "a number above 0";
+    case Type::times: return "a list of numbers above 0, not empty";
     case Type::object: return "an object";
     case Type::hashes: return "an object of hashes";
     case Type::epochs: return "a list of objects with `epoch` and `hash`";
-    case Type::numbers: return "a list of numbers, not empty";
   }
   return "a value";
 }
@@ -247,10 +249,22 @@ RecordFile::RecordFile(const fs::path& file, const std::string& study) : file_(f
 
 RecordFile::~RecordFile() { ::close(descriptor_); }
 
+Record RecordFile::next_record(const std::string& line) const {
+  return LineReader(file_.string(), study_).read(line, static_cast<std::int64_t>(records_.size()) + 1);
+}
+
+std::string RecordFile::refusal(const Json& record) const {
+  try {
+    next_record(json_line(record));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 void RecordFile::append(Json record) {
   std::string line = json_line(record);
-  LineReader reader(file_.string(), study_);
-  Record read = reader.read(line, static_cast<std::int64_t>(records_.size()) + 1);
+  Record read = next_record(line);
   for (const Record& other : records_) {
     if (other.id == read.id) fail(ErrorKind::internal, "[study] expected one record of '{}', got a second", read.id);
   }

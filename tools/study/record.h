@@ -28,7 +28,8 @@ struct Record {
 /// Reads the records in `text`; `origin` is its name in errors. `study` empty: of any one study, that of the first
 /// line. `whole` (may be null) gets the bytes up to the end of the last line that has one. Errors (user): a line that
 /// is no record, of another study, of an unknown kind, without a field that its kind has or with one of another type,
-/// or with an id that an earlier line has; "FILE:LINE: expected ..., got ...".
+/// or with an id that an earlier line has; "FILE:LINE: expected ..., got ...". Times are above 0, bytes and places not
+/// below.
 std::vector<Record> parse_records(const std::string& text, const std::string& origin, const std::string& study = "",
                                   std::size_t* whole = nullptr);
 
@@ -49,10 +50,15 @@ class RecordFile {
   const std::vector<Record>& records() const { return records_; }
   /// Writes one line and syncs. Errors: io; internal when the record would not read back.
   void append(Json record);
+  /// Why append() would not take it, as parse_records() says; empty where it would.
+  std::string refusal(const Json& record) const;
   /// Bytes of an unfinished line that were cut off.
   std::size_t cut_off() const { return cut_off_; }
 
  private:
+  /// As it would be read back from the next line. Errors: as of parse_records().
+  Record next_record(const std::string& line) const;
+
   std::filesystem::path file_;
   std::string study_;
   int descriptor_ = -1;

@@ -185,21 +185,23 @@ class Runner {
     return "one has more keys";
   }
 
-  /// Errors (user): a record of something that is no task of this study.
+  /// Errors (user): a record of something that is no task of this study, or that says otherwise than its task.
   void list_pending() {
     struct Seen {
+      const Task* task = nullptr;
       int attempts = 0;
       bool failed = false;
     };
     std::map<std::string, Seen> seen;
-    for (const Task& task : tasks_) seen[task.id];
+    for (const Task& task : tasks_) seen[task.id].task = &task;
     for (const Record& record : records_.records()) {
       if (record.kind == "study") continue;
       auto found = seen.find(record.id.substr(0, record.id.find('#')));
-      if (found == seen.end()) {
-        fail(ErrorKind::user, "[study] {}:{}: expected a record of a task of this study, got id '{}'",
-             (options_.folder / "records.jsonl").string(), record.line, record.id);
-      }
+      std::string where = fmt::format("{}:{}", (options_.folder / "records.jsonl").string(), record.line);
+      if (found == seen.end())
+        fail(ErrorKind::user, "[study] {}: expected a record of a task of this study, got id '{}'", where, record.id);
+      if (std::string differs = differing_field(record.json, *found->second.task); !differs.empty())
+        fail(ErrorKind::user, "[study] {}: expected {}", where, differs);
       ++found->second.attempts;
       found->second.failed = record.status == "failed";
     }
@@ -293,17 +295,28 @@ class Runner {
       }
       const Ended& ended = at->process->ended();
       if (ended.code == kInterruptedExitCode) return false;
-      for (auto& [key, value] : ended.answer.items()) at->record[key] = value;
-      end_record(at->record, ended.ok() ? "ok" : "failed", ended.ok() ? "" : ended.error(), ended.elapsed_s);
-      Json record = at->record;
+      Json record = record_of(at->record, ended);
       const Task& task = *at->what.task;
-      records_.append(std::move(at->record));
+      records_.append(record);
       ++finished_;
       done_s_ += task.expected_s / task.lanes;
       report(task, record, std::chrono::duration<double>(Clock::now() - start).count());
       at = running_.erase(at);
     }
     return true;
+  }
+
+  /// An answer that no record could hold is a failure as well: a process never ends without a record.
+  Json record_of(const Json& begun, const Ended& ended) const {
+    auto with = [&](const Json& answer, const std::string& error) {
+      Json record = begun;
+      for (const auto& [key, value] : answer.items()) record[key] = value;
+      end_record(record, error.empty() ? "ok" : "failed", error, ended.elapsed_s);
+      return record;
+    };
+    Json record = with(ended.answer, ended.ok() ? "" : ended.error());
+    std::string refused = records_.refusal(record);
+    return refused.empty() ? record : with(Json::object(), "its answer is no record: " + refused);
   }
 
   void report(const Task& task, const Json& record, double elapsed) const {

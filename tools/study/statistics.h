@@ -34,7 +34,9 @@ inline constexpr int kResamples = 10000;
 
 /// Bias-corrected percentile bootstrap of the geometric mean (B. Efron, Better Bootstrap Confidence Intervals, JASA 82,
 /// 1987; Efron and Tibshirani, An Introduction to the Bootstrap, 1993, ch. 14, with no acceleration). Resamples whole
-/// ratios with a Philox stream of `seed`. Undefined below two ratios. Errors (internal): a ratio that is not above 0.
+/// ratios with a Philox stream of `seed`. Too short where ratios are few: at a level of 97.5 % it holds the truth in
+/// about 86 % of samples of 5, 90 % of 6, 95 % of 15 and 96.5 % of 50 (simulated, normal logs). Undefined below two
+/// ratios. Errors (internal): a ratio that is not above 0.
 Interval bootstrap_interval(const std::vector<double>& ratios, std::uint64_t seed, double level = kLevel,
                             int resamples = kResamples);
 /// exp(mean(log) -+ t * standard error of the mean), t of n - 1 degrees. Undefined below two ratios.

@@ -51,6 +51,19 @@ std::vector<Task> tasks_from_json(const std::string& text, const std::string& or
   }
 }
 
+std::string differing_field(const Json& record, const Task& task) {
+  Json said = task.fields;
+  said["kind"] = task.kind;
+  said["order"] = task.order;
+  said["block"] = task.block;
+  for (const auto& [name, value] : said.items()) {
+    Json found = record.value(name, Json());
+    if (found != value)
+      return fmt::format("'{}' to be {}, as its task has it, got {}", name, value.dump(), found.dump());
+  }
+  return "";
+}
+
 std::vector<std::size_t> random_order(std::size_t count, std::uint64_t seed, std::uint64_t id) {
   std::vector<std::size_t> order(count);
   fill_random_order(seed, id, std::span<std::size_t>(order));

@@ -16,6 +16,9 @@ std::string tasks_to_json(const std::vector<Task>& tasks);
 /// Errors (user): not written by tasks_to_json; names `origin`.
 std::vector<Task> tasks_from_json(const std::string& text, const std::string& origin);
 
+/// How a record says otherwise than the task of its id, after "expected "; empty where it does not.
+std::string differing_field(const Json& record, const Task& task);
+
 /// A seeded random order of 0 .. count-1, from the Philox stream (seed, id).
 std::vector<std::size_t> random_order(std::size_t count, std::uint64_t seed, std::uint64_t id);
 
