@@ -41,6 +41,8 @@ void set_handler() {
   if (::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
   // A write to a pipe that nobody reads is to fail, so that training can leave a checkpoint.
   ::signal(SIGPIPE, SIG_IGN);
+  // So is one beyond the limit of file sizes (ulimit -f): the default is death without a word.
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace
@@ -71,6 +73,7 @@ void restore_signals_for_exec() {
   sigset_t signals = stop_signals();
   ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
+  ::signal(SIGXFSZ, SIG_DFL);
 }
 
 bool stop_requested() { return g_stop.load(std::memory_order_relaxed); }

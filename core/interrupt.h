@@ -11,8 +11,8 @@ namespace reprise {
 constexpr int kInterruptedExitCode = 130;
 
 /// Handles SIGINT, SIGTERM and (unless it is ignored) SIGHUP from here on, in a thread made for it: they are blocked in
-/// the calling thread and in those it makes later. SIGPIPE is ignored, so that writes to a closed pipe fail instead.
-/// Called once, by the program, before it makes threads.
+/// the calling thread and in those it makes later. SIGPIPE and SIGXFSZ are ignored, so that writes to a closed pipe, or
+/// beyond the largest file that is allowed, fail instead. Called once, by the program, before it makes threads.
 void install_stop_handler();
 
 /// Lets a forked child have the signals again, since a program inherits what is blocked or ignored. For use between

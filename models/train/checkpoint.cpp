@@ -83,6 +83,19 @@ void remove_old(const fs::path& folder, std::int64_t step, std::int64_t kept) {
   }
 }
 
+/// How to go on where the checkpoint of `step` is damaged: from the newest one before it, if there is one.
+std::string way_back(const fs::path& folder, std::int64_t step) {
+  std::int64_t newest = -1;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    std::int64_t at = step_of(entry.path().filename().string(), "state-", ".json");
+    if (at < step && at > newest && fs::exists(folder / tensor_file(at), error)) newest = at;
+  }
+  if (newest < 0) return "";
+  return fmt::format("there is a checkpoint of step {} too; to go on from it: cp --remove-destination {} {}", newest,
+                     (folder / state_file(newest)).string(), (folder / kNewestState).string());
+}
+
 }  // namespace
 
 std::string hash_tensors(std::vector<NamedTensor> tensors) {
@@ -160,17 +173,27 @@ void load_checkpoint(const fs::path& folder, const Json& state, const std::strin
     fail(ErrorKind::user, "[checkpoint] expected a checkpoint of the model {}, got one of {} in {}", model,
          state["model"].get<std::string>(), path.string());
   }
-  SafetensorsFile file(path);
+  auto with_way_back = [&](Error error) {
+    if (std::string way = way_back(folder, state["step"].get<std::int64_t>()); !way.empty()) error.add_context(way);
+    return error;
+  };
+  std::optional<SafetensorsFile> opened;
+  try {
+    opened.emplace(path);
+  } catch (const Error& error) {
+    throw with_way_back(error);
+  }
+  const SafetensorsFile& file = *opened;
   for (const NamedTensor& t : tensors) file.read_into(t.name, t.tensor.dtype(), t.tensor.shape(), target_of(t.tensor));
   if (file.tensors().size() != tensors.size()) {
     fail(ErrorKind::user, "[checkpoint] expected {} tensors in {}, got {}. It belongs to another configuration",
          tensors.size(), path.string(), file.tensors().size());
   }
   if (std::string hash = hash_tensors(tensors); state["hash"] != hash) {
-    fail(ErrorKind::user,
-         "[checkpoint] expected tensors with the hash {} in {}, got {}. The file was changed, or is of another step "
-         "than state.json",
-         state["hash"].get<std::string>(), path.string(), hash);
+    throw with_way_back(
+        {ErrorKind::user, fmt::format("[checkpoint] expected tensors with the hash {} in {}, got {}. The file was "
+                                      "changed, or is of another step than state.json",
+                                      state["hash"].get<std::string>(), path.string(), hash)});
   }
 }
 

@@ -48,7 +48,8 @@ std::optional<Json> read_state(const std::filesystem::path& folder);
 std::filesystem::path tensors_of(const std::filesystem::path& folder, const Json& state);
 
 /// Fills `tensors` with the checkpoint that `state` speaks of. Errors (user): the file is missing, of another model,
-/// cut short, or its bytes are not those that the state names. The tensors may be partly filled then.
+/// cut short, or its bytes are not those that the state names; where it is damaged and an older checkpoint is there,
+/// the error says how to go on from that one. The tensors may be partly filled then.
 void load_checkpoint(const std::filesystem::path& folder, const Json& state, const std::string& model,
                      const std::vector<NamedTensor>& tensors);
 
