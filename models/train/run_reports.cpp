@@ -34,6 +34,20 @@ Json flat_settings(const Config& config) {
   return all;
 }
 
+std::string changes_text(const Config& before, const Config& now) {
+  const Json old = flat_settings(before), settings = flat_settings(now);
+  auto shown = [](const Json& value) {
+    bool word = value.is_string() && !value.get_ref<const std::string&>().empty();
+    return word ? value.get<std::string>() : json_line(value);
+  };
+  std::string text;
+  for (const auto& [key, value] : settings.items()) {
+    if (!old.contains(key) || old[key] == value) continue;
+    text += fmt::format("{}{} = {} (was {})", text.empty() ? "" : ", ", key, shown(value), shown(old[key]));
+  }
+  return text;
+}
+
 RunReports::RunReports(const Config& config) : config_(config) {
   if (config.get_bool("trace")) {
     tracer_ = std::make_unique<StepTracer>(config.get_int("trace_steps"), config.get_int("train.batch"));

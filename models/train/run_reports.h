@@ -46,4 +46,8 @@ class RunReports {
 /// run lies (run.*).
 Json flat_settings(const Config& config);
 
+/// "train.lr = 0.05 (was 0.1), train.epochs = 9 (was 4)": the keys of `before` whose values are others `now`; of
+/// flat_settings(), and empty when all are equal.
+std::string changes_text(const Config& before, const Config& now);
+
 }  // namespace reprise

@@ -358,9 +358,13 @@ TrainOutcome TrainingRun::finish() {
   return {Ending::finished, "", folder_->path(), std::move(summary)};
 }
 
-/// Keys that the command line changed stand in config.yaml from now on, since the steps to come follow them.
+/// Keys that the command line changed stand in config.yaml from now on, since the steps to come follow them. They are
+/// also said, as the file no longer tells what the steps before went by.
 void TrainingRun::record_changes(RunFolder& folder) {
-  if (config_.to_yaml() == RunFolder::read_config(folder.path()).to_yaml()) return;
+  Config before = RunFolder::read_config(folder.path());
+  if (config_.to_yaml() == before.to_yaml()) return;
+  if (std::string text = changes_text(before, config_); !text.empty())
+    progress_.note(fmt::format("note: from step {} on {}", state_.step + 1, text));
   Config changed = config_;
   folder.write_config(changed);
 }
@@ -383,7 +387,7 @@ TrainOutcome TrainingRun::go(RunFolder& folder, bool resumed) {
     return finish();
   } catch (const Diverged& diverged) {
     std::string kept =
-        saved_step_ >= 0 ? fmt::format("the checkpoint of step {} stays", saved_step_) : "there is no checkpoint yet";
+        saved_step_ >= 0 ? fmt::format("The checkpoint of step {} stays", saved_step_) : "There is no checkpoint yet";
     return {Ending::diverged, fmt::format("[train] {}. {}", diverged.message, kept), folder_->path(), {}};
   } catch (const Interrupted&) {
     return interrupted();
