@@ -1,7 +1,5 @@
 #include "models/train/summary.h"
 
-#include "data/atomic_file.h"
-
 namespace reprise {
 
 Json make_summary(const SummaryInputs& in, const Json& figures) {
@@ -39,10 +37,6 @@ Json make_summary(const SummaryInputs& in, const Json& figures) {
     summary["best"] = {{"metric", in.best["metric"]}, {"value", in.best["value"]}, {"step", in.best["step"]}};
   summary["hash"] = in.hash;
   return summary;
-}
-
-void write_eval(const std::filesystem::path& folder, const Json& report) {
-  write_file_atomically(folder / "eval.json", json_pretty(report));
 }
 
 }  // namespace reprise

@@ -1,9 +1,8 @@
-// summary.json and eval.json: the figures of a run as nested objects, and checks that need no folder yet.
-// Called by the trainer and `reprise eval`; scripts rely on the names.
+// summary.json: the figures of a run as nested objects.
+// Called by the trainer; scripts rely on the names.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 
 #include "models/config/config.h"
@@ -30,8 +29,5 @@ struct SummaryInputs {
 /// `figures` are what the model's evaluation returned; their keys join the summary's. The fixed names are all there:
 /// what does not apply is null. A model without images has no probe, and counts examples where others count images.
 Json make_summary(const SummaryInputs& inputs, const Json& figures);
-
-/// Replaces eval.json of a run folder in one step. Errors (io).
-void write_eval(const std::filesystem::path& folder, const Json& report);
 
 }  // namespace reprise

@@ -1,8 +1,13 @@
 #include "models/train/trainer.h"
 
+#include <map>
+
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "data/atomic_file.h"
+#include "data/safetensors.h"
 #include "models/eval/features.h"
+#include "models/train/best_metric.h"
 #include "models/train/budget.h"
 #include "models/train/checkpoint.h"
 #include "models/train/summary.h"
@@ -25,6 +30,43 @@ MadePlan plan_of_run(const Config& config, const fs::path& resumed, Progress& pr
   return make_plan(config, note);
 }
 
+/// A run that has a checkpoint takes its values from there. Others that are asked for would be left aside in silence.
+void refuse_other_values(const Config& config, const fs::path& folder) {
+  const std::string& init = config.get_string("model.init");
+  if (init.empty() || init == RunFolder::read_config(folder).get_string("model.init")) return;
+  throw config.error_at("model.init",
+                        "expected no other weights than those of the checkpoint in {}. `reprise train CONFIG "
+                        "model.init=...` begins a new run with them; `reprise eval {} --best` evaluates {}",
+                        folder.string(), folder.string(), kBestFile);
+}
+
+/// Fills the model from the newest checkpoint; what eval.json says of it.
+Json load_newest(const fs::path& folder, const Config& config, Session& session) {
+  auto saved = read_state(folder);
+  if (!saved) fail(ErrorKind::user, "[eval] expected a run with a checkpoint, {} has none yet", folder.string());
+  Optimiser optimiser(config, *session.model, session.memory);
+  std::vector<NamedTensor> tensors = session.model->tensors();
+  optimiser.list(tensors);
+  load_checkpoint(folder, *saved, session.model_name(), tensors);
+  return {{"step", (*saved)["step"]}};
+}
+
+/// Fills the model with the weights that train.keep_best kept; what eval.json says of them.
+Json load_best(const fs::path& folder, Session& session, Progress& progress) {
+  fs::path path = folder / kBestFile;
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    fail(ErrorKind::user, "[eval] expected {} in {}, got none. A run keeps it where train.keep_best names a metric",
+         kBestFile, folder.string());
+  }
+  load_initial(path, session.model->tensors());
+  std::map<std::string, std::string> said = SafetensorsFile(path).metadata();
+  progress.note(
+      fmt::format("{}: the weights of step {}, with {} {}", kBestFile, said["step"], said["metric"], said["value"]));
+  Json step = Json::parse(said["step"], nullptr, false);
+  return {{"step", step.is_number_integer() ? step : Json()}, {"weights", kBestFile}};
+}
+
 }  // namespace
 
 TrainOutcome train(Config& config, const TrainOptions& options) try {
@@ -38,7 +80,11 @@ TrainOutcome train(Config& config, const TrainOptions& options) try {
     TrainingRun run(config, planner, made, progress);
     bool resumed = !options.resume.empty();
     // A run that goes on has its values in its own checkpoint; the other one may be gone by then.
-    if (!resumed || !read_state(options.resume)) run.start_from_checkpoint();
+    if (!resumed || !read_state(options.resume)) {
+      run.start_from_checkpoint();
+    } else {
+      refuse_other_values(config, options.resume);
+    }
     RunFolder folder =
         resumed ? RunFolder::resume(options.resume, config.get_seconds("run.lock_wait")) : RunFolder::create(config);
     return run.go(folder, resumed);
@@ -47,23 +93,21 @@ TrainOutcome train(Config& config, const TrainOptions& options) try {
   return {Ending::interrupted, fmt::format("interrupted while {}", stop.doing), {}, {}};
 }
 
-TrainOutcome evaluate_run(const fs::path& folder, const Config& config, ProgressMode mode) {
+TrainOutcome evaluate_run(const fs::path& folder, const Config& config, const EvaluateOptions& options) {
   return within_budget(config, [&]() -> TrainOutcome {
-    auto saved = read_state(folder);
-    if (!saved) fail(ErrorKind::user, "[eval] expected a run with a checkpoint, {} has none yet", folder.string());
+    fs::path output = options.output.empty() ? folder / "eval.json" : options.output;
+    check_output(output, "eval");
+    refuse_other_values(config, folder);
     Session session(config);
-    Optimiser optimiser(config, *session.model, session.memory);
-    std::vector<NamedTensor> tensors = session.model->tensors();
-    optimiser.list(tensors);
-    load_checkpoint(folder, *saved, session.model_name(), tensors);
-    Progress progress(mode);
+    Progress progress(options.progress);
+    Json report = options.best ? load_best(folder, session, progress) : load_newest(folder, config, session);
+    report["data"] = session.data.origin;
     try {
       Json figures = session.model->evaluate({config, session.data, session.memory, &progress});
       progress.finish();
       for (const std::string& line : session.model->describe(figures)) progress.note(line);
-      Json report = {{"step", (*saved)["step"]}, {"data", session.data.origin}};
       if (figures.is_object()) report.update(figures);  // a model may have nothing to say
-      write_eval(folder, report);
+      write_output(output, json_pretty(report));
       return {Ending::finished, "", folder, std::move(report)};
     } catch (const Interrupted&) {
       return {Ending::interrupted, "interrupted; nothing was changed", folder, {}};

@@ -37,8 +37,16 @@ struct TrainOutcome {
 /// budget that is too small), io, memory, replay.
 TrainOutcome train(Config& config, const TrainOptions& options = {});
 
-/// Loads the newest checkpoint of a run folder and evaluates it: what `reprise eval` runs. Writes eval.json there.
-/// Errors as above; (user) when the run has no checkpoint yet.
-TrainOutcome evaluate_run(const std::filesystem::path& folder, const Config& config, ProgressMode progress);
+struct EvaluateOptions {
+  bool best = false;             // the weights that train.keep_best kept, instead of the newest checkpoint
+  std::filesystem::path output;  // of the figures as JSON; empty: eval.json in the run folder
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+/// Loads the newest checkpoint of a run folder, or its best weights, and evaluates them: what `reprise eval` runs.
+/// Errors as above; (user) when the run has no checkpoint yet or has kept no best weights, or the figures could not be
+/// written.
+TrainOutcome evaluate_run(const std::filesystem::path& folder, const Config& config,
+                          const EvaluateOptions& options = {});
 
 }  // namespace reprise

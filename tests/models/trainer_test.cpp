@@ -80,7 +80,7 @@ TEST(Trainer, LayersOfTheEncoderAreChosenByKeys) {
     EXPECT_EQ(run("region"), retain);
     EXPECT_TRUE(seen.insert(retain.dump()).second) << "a choice that changes nothing: " << choice.back();
     Config config = RunFolder::read_config(folder / "run");
-    EXPECT_EQ(evaluate_run(folder / "run", config, ProgressMode::quiet).ending, Ending::finished);
+    EXPECT_EQ(evaluate_run(folder / "run", config, {.progress = ProgressMode::quiet}).ending, Ending::finished);
   }
 }
 
@@ -141,7 +141,7 @@ TEST(Trainer, TheRunFolderIsWhole) {
   EXPECT_EQ(sum, summary["memory"]["peak_bytes"]);
   EXPECT_EQ(deterministic_lines(folder / "run").size(), 6u);
   Config config = RunFolder::read_config(folder / "run");
-  TrainOutcome eval = evaluate_run(folder / "run", config, ProgressMode::quiet);
+  TrainOutcome eval = evaluate_run(folder / "run", config, {.progress = ProgressMode::quiet});
   EXPECT_EQ(eval.summary["probe"], summary["probe"]) << "evaluating again gives the same figures";
 }
 
@@ -219,7 +219,7 @@ TEST(Trainer, ARunThatLeftNothingGivesItsFolderToTheNext) {
   Config bad = tiny_config(kTinyClassifier, folder / "run", {"train.lr=1e36", "train.warmup_steps=0"});
   TrainOutcome outcome = train(bad, {.resume = {}, .progress = ProgressMode::quiet});
   ASSERT_EQ(outcome.ending, Ending::diverged);
-  ASSERT_TRUE(contains(outcome.message, "there is no checkpoint yet")) << outcome.message;
+  ASSERT_TRUE(contains(outcome.message, "There is no checkpoint yet")) << outcome.message;
   ASSERT_TRUE(fs::exists(folder / "run" / "config.yaml"));
   run_tiny(kTinyClassifier, folder / "run");
   EXPECT_EQ(RunFolder::read_config(folder / "run").get_real("train.lr"), 0.05);

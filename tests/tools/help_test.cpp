@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kQueue = R"(threads: 1
 model: {type: dense_queue, encoder: {widths: [4, 8], blocks: 1}, projection: {hidden: 8, out: 4}, queue: {size: 48}}
 data: {limit: 32, prefetch: 1, synthetic: {train: 100, test: 100}}
-train: {epochs: 1, batch: 16, warmup_steps: 0, log_every: 1}
+train: {epochs: 1, batch: 16, warmup_steps: 0, log_every: 1, keep_best: loss}
 probe: {epochs: 1}
 recompute: {segments: blocks}
 )";
