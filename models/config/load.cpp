@@ -47,6 +47,14 @@ class ConfigLoader {
                                 : "Nearest known key is " + quoted_for_message(nearest));
   }
 
+  /// What holds further keys was most likely meant as a section.
+  [[noreturn]] void refuse_unknown_section(const Position& position, const std::string& name) const {
+    std::string nearest = all_.nearest_section(name);
+    if (nearest.empty()) refuse_unknown(position, name);
+    fail_config(position, "unknown key {}. Nearest known section is {}", quoted_for_message(name),
+                quoted_for_message(nearest));
+  }
+
   void gather_map(const ConfigNode& map, const std::string& prefix, bool from_file) {
     for (const ConfigNode::Entry& entry : map.entries)
       gather(prefix + entry.key, entry.position, entry.value, from_file);
@@ -58,6 +66,7 @@ class ConfigLoader {
     } else if (const Key* map = all_.find_map_over(name)) {
       assignments_.push_back({map->name, name.substr(map->name.size() + 1), &node, position, from_file});
     } else if (!all_.is_section(name)) {
+      if (node.kind == ConfigNode::Kind::map) refuse_unknown_section(position, name);
       refuse_unknown(position, name);
     } else if (node.kind == ConfigNode::Kind::map) {
       gather_map(node, name + ".", from_file);

@@ -51,6 +51,12 @@ std::string KeySet::nearest(const std::string& name) const {
   return nearest_name(name, names);
 }
 
+std::string KeySet::nearest_section(const std::string& name) const {
+  Words names;
+  for (const auto& [section, keys] : sections_) names.push_back(section);
+  return nearest_name(name, names);
+}
+
 void KeySet::set_default(const std::string& name, ConfigValue value) {
   auto found = index_.find(name);
   if (found == index_.end())

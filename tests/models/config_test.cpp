@@ -103,6 +103,9 @@ TEST(Config, AnUnknownKeyIsNamedWithItsPlaceAndTheNearestOne) {
   EXPECT_REFUSED("seed: 1\ntrain:\n  bach: 3\n",
                  "run.yaml:3:3: unknown key \"train.bach\". Nearest known key is \"train.batch\"");
   EXPECT_REFUSED("batch: 3\n", "Nearest known key is");
+  EXPECT_REFUSED("trian:\n  batch: 3\n", "run.yaml:1:1: unknown key \"trian\". Nearest known section is \"train\"");
+  EXPECT_REFUSED("model: {encodr: {widths: [4]}}\n", "Nearest known section is \"model.encoder\"");
+  EXPECT_REFUSED("hyperparameters: {lr: 1}\n", "lists all keys");
   EXPECT_OVERRIDE_REFUSED(
       "train.bacth=3",
       "command line argument 1: train.bacth=3:1: unknown key \"train.bacth\". Nearest known key is \"train.batch\"");
