@@ -20,6 +20,11 @@ LearningRate::LearningRate(const Config& config, std::int64_t total, double step
       factor_(config.get_real("train.step_factor")),
       warmup_(config.get_int("train.warmup_steps")),
       total_(total) {
+  if (kind_ == Kind::step && config.get_numbers("train.step_epochs").empty()) {
+    throw config.error_at("train.schedule",
+                          "expected the epochs after which the learning rate falls in train.step_epochs, such as "
+                          "[60, 80], got none: it would never fall. For that, take train.schedule=constant");
+  }
   for (double epoch : config.get_numbers("train.step_epochs")) drops_.push_back(epoch * steps_per_epoch);
 }
 

@@ -270,6 +270,7 @@ TEST(LearningRate, RisesThenFalls) {
   EXPECT_DOUBLE_EQ(step(5), 0.2);
   EXPECT_DOUBLE_EQ(step(13), 0.1);
   EXPECT_DOUBLE_EQ(schedule({"train.schedule=constant"})(19), 0.4);
+  expect_error(ErrorKind::config, {"train.schedule", "train.step_epochs"}, [&] { schedule({"train.schedule=step"}); });
 }
 
 }  // namespace
