@@ -5,7 +5,8 @@
     python3 tools/from_torch.py weights.pt like/checkpoint.safetensors init.safetensors
     reprise train CONFIG model.init=init.safetensors
 
-weights.pt is what torch.save(model.state_dict(), ...) wrote (needs torch), or a safetensors file. The names may be those of
+weights.pt is what torch.save(model.state_dict(), ...) wrote (needs torch), also inside a dictionary as trainers save it
+("state_dict", "model_state_dict", "model"), or a safetensors file. The names may be those of
 checkpoints (backbone.layer1.0.conv1.weight, as `reprise export` shows them) or those of torchvision's ResNets for CIFAR
 (conv1, bn1, layer1.0.downsample.0, ...), with or without a prefix such as "module." or "encoder.". Tensors that the weights
 do not have, such as a queue, stay as in the second file; a key encoder ("key.") becomes a copy of the encoder. Tensors of
@@ -22,6 +23,8 @@ import sys
 # Bytes of an element, for all types of the format.
 SIZES = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "U8": 1,
          "I8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}
+# Where trainers put the weights in what they save, beside the epoch and the like.
+HOLDERS = ("state_dict", "model_state_dict", "model", "net", "encoder")
 
 
 def refuse(text):
@@ -69,7 +72,7 @@ def read_weights(path):
         refuse(f"{path} is no safetensors file; to read what torch.save() wrote, this Python needs the package torch")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-        state = state.get("state_dict", state)
+        state = next((state[key] for key in HOLDERS if isinstance(state.get(key), dict)), state)
         return {name: ("F32", list(t.shape), t.detach().float().contiguous().numpy().tobytes())
                 for name, t in state.items() if t.is_floating_point()}
     except Exception as error:  # whatever torch finds wrong with it
@@ -149,6 +152,9 @@ def main():
     if len(sys.argv) != 4:
         refuse("expected weights.pt, a checkpoint and a file to write; --help explains them")
     weights, like, out = sys.argv[1:]
+    for path in (weights, like):
+        if os.path.isfile(out) and os.path.exists(path) and os.path.samefile(path, out):
+            refuse(f"cannot write {out}: it is read from. Name another file")
     tensors = convert(read_weights(weights), read_safetensors(like))
     write_safetensors(out, tensors)
     print(f"{out}: {len(tensors)} tensors")

@@ -141,8 +141,9 @@ try:
     import torch
 except ImportError:
     sys.exit()
-torch.save({k: torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(shape) for k, (_, shape, data) in weights.items()},
-           d + '/weights.pt')
+state = {k: torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(shape) for k, (_, shape, data) in weights.items()}
+torch.save(state, d + '/weights.pt')
+torch.save({'epoch': 3, 'model_state_dict': state, 'lr': 0.1}, d + '/trainer.pt')
 )",
                         shell_word(REPRISE_SOURCE_DIR "/tools"));
   ASSERT_EQ(made.code, 0) << made.text;
@@ -150,8 +151,9 @@ torch.save({k: torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(sh
   Outcome converted = run_shell(convert + path("weights.safetensors") + " " + path("like/checkpoint.safetensors") +
                                 " " + path("init.safetensors") + " 2>&1");
   ASSERT_EQ(converted.code, 0) << converted.text;
-  if (fs::exists(folder_ / "weights.pt")) {  // PyTorch is there
-    Outcome saved = run_shell(convert + path("weights.pt") + " " + path("like/checkpoint.safetensors") + " " +
+  for (const char* name : {"weights.pt", "trainer.pt"}) {
+    if (!fs::exists(folder_ / "weights.pt")) continue;  // without PyTorch
+    Outcome saved = run_shell(convert + path(name) + " " + path("like/checkpoint.safetensors") + " " +
                               path("pt.safetensors") + " 2>&1");
     EXPECT_EQ(saved.code, 0) << saved.text;
     EXPECT_EQ(run_shell("cmp " + path("pt.safetensors") + " " + path("init.safetensors")).code, 0);

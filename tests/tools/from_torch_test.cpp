@@ -38,7 +38,9 @@ TEST_F(FromTorch, MistakesAreNamed) {
            {path("none.pt") + like + z, "none.pt: No such file"},
            {weights + " " + path("tiny.yaml") + z, "expected a safetensors file at "},
            {path("cut.safetensors") + like + z, "expected a safetensors file at "},
-           {path("tiny.yaml") + like + z, "tiny.yaml"}}) {
+           {path("tiny.yaml") + like + z, "tiny.yaml"},
+           {weights + like + " " + weights, "weights.safetensors: it is read from"},
+           {weights + like + like, "checkpoint.safetensors: it is read from"}}) {
     Outcome refused = convert(arguments);
     expect_refused(refused, says);
     EXPECT_PRED2(contains, refused.text, "error: ");
