@@ -230,6 +230,8 @@ TEST_F(BadInput, AFolderOfOtherThingsIsLeftAsItWas) {
 
 TEST_F(BadInput, ARunGoesOnInItsOwnFolder) {
   ASSERT_EQ(reprise("train " + word("tiny.yaml") + " --quiet run.dir=" + word("here")).code, 0);
+  for (const char* verb : {"plan ", "train ", "explain ", "config "})
+    expect_mistake(verb + word("here"), {"got the folder of a run", "here/config.yaml"});
   expect_mistake("train --resume " + word("here") + " run.dir=" + word("there"), {"run.dir", "beside --resume"});
   EXPECT_FALSE(fs::exists(folder_ / "there"));
 }

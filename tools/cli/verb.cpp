@@ -51,6 +51,14 @@ std::vector<OverrideText> ConfigArguments::overrides() const {
   return numbered;
 }
 
-Config ConfigArguments::load() const { return load_numbered_config(file(), overrides()); }
+Config ConfigArguments::load() const {
+  std::filesystem::path path = file();
+  std::error_code error;
+  if (!path.empty() && std::filesystem::exists(path / "config.yaml", error)) {
+    fail(ErrorKind::user, "[config] expected a configuration file, got the folder of a run. Its configuration is {}",
+         (path / "config.yaml").string());
+  }
+  return load_numbered_config(path.string(), overrides());
+}
 
 }  // namespace reprise
