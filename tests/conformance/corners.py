@@ -48,7 +48,7 @@ program(
                            write("B", 0.25, region=block(4, [3], [0])), op("mul", "t", "B", out="y"))})
 
 program(
-    "names_that_a_body_binds", "what a body binds in main is there after the backward; a leaf's later body runs from then on",
+    "names_that_a_body_binds", "what a body binds in main is there afterwards; a leaf's later body runs from then on",
     [op("mul", "x", 2.0, out="t"), hook("t", "h", read("B", "q"), op("mul", "q", 2.0, out="r"), write("B", 1.0, "add")),
      backward("h"), on_grad("x", append("log", "x"), write("q", 3.0, "mul")), op("mul", "r", "x", out="y"),
      write("q", "B", "add"), op("mul", "y", "q", out="y"), backward("y"), write("B", "q")],

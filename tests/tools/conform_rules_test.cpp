@@ -136,7 +136,8 @@ TEST(ConformRules, AForeignWriteThatWouldHaveToBeDifferentiatedIsRefusedWhereIts
     }
     // Its bytes are as good as any others, and a write over all of them ends it.
     Outcome outcome = outcome_of(start + R"(, {"do": "write", "to": "D", "value": "c", "foreign": true},
-      {"do": "write", "to": "c", "value": 2.0}, {"do": "mul", "in": ["c", "g"], "out": "y"}, {"do": "backward", "of": ["y"]})");
+      {"do": "write", "to": "c", "value": 2.0}, {"do": "mul", "in": ["c", "g"], "out": "y"},
+      {"do": "backward", "of": ["y"]})");
     ASSERT_FALSE(outcome.failed) << outcome.error;
     EXPECT_EQ(outcome.grads.at("g").reals, (std::vector<double>{2, 2, 2}));
   }
