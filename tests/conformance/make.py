@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes most of the conformance programs of this folder, and their expected results; combine.py writes the others.
+"""Writes most of the conformance programs of this folder, and their expected results; combine.py and corners.py write
+the others.
 
 Each program stands beside a second formulation of itself: a plain function of its inputs in which every byte of state is
 written out as the number that it was when it was read. Gradients are complex-step derivatives of that function

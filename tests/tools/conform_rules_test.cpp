@@ -121,6 +121,55 @@ TEST(ConformRules, AForeignWriteToAValueThatNobodyOwesIsNotRefused) {
   }
 }
 
+TEST(ConformRules, AForeignWriteThatWouldHaveToBeDifferentiatedIsRefusedWhereItsResultIsUsed) {
+  const std::string from = R"({"do": "sin", "in": ["g"], "out": "c"},)",
+                    constant = R"({"do": "read", "of": "D", "out": "c"},)";
+  const std::string leaf = R"({"do": "write", "to": "c", "value": "g", "foreign": true})";
+  for (const std::string& start : {from + kForeign, constant + leaf}) {
+    for (const char* use : {R"({"do": "backward", "of": ["c"]})", R"({"do": "mul", "in": ["c", "c"], "out": "y"})",
+                            R"({"do": "write", "to": "c", "value": 1.0, "mode": "add"})",
+                            R"({"do": "hook", "in": ["c"], "out": "y", "body": []})"}) {
+      Outcome outcome = outcome_of(start + ", " + use);
+      ASSERT_TRUE(outcome.failed) << use;
+      EXPECT_EQ(outcome.kind, ErrorKind::replay);
+      EXPECT_PRED2(contains, outcome.error, "the foreign write at /main/1 changed");
+    }
+    // Its bytes are as good as any others, and a write over all of them ends it.
+    Outcome outcome = outcome_of(start + R"(, {"do": "write", "to": "D", "value": "c", "foreign": true},
+      {"do": "write", "to": "c", "value": 2.0}, {"do": "mul", "in": ["c", "g"], "out": "y"},
+      {"do": "backward", "of": ["y"]})");
+    ASSERT_FALSE(outcome.failed) << outcome.error;
+    EXPECT_EQ(outcome.grads.at("g").reals, (std::vector<double>{2, 2, 2}));
+  }
+}
+
+TEST(ConformRules, NumbersMayBeWrittenWithPointOrExponent) {
+  Program program = read_program(R"({"format": "reprise-conformance/1", "name": "n", "dtype": "f32",
+    "buffers": {"B": {"shape": [2e0], "data": [1e16, -1e18], "dtype": "i64"}},
+    "streams": {"r": {"seed": 7e0, "id": 0.0, "kind": "default"}},
+    "main": [{"do": "draw", "stream": "r", "shape": [6.0], "out": "u"}], "expect": {"streams": {"r": 6.0}, "buffers": {
+    "B": {"shape": [2], "data": [10000000000000000, -1000000000000000000], "dtype": "i64"}}}})",
+                                 "n.json");
+  EXPECT_EQ(program.streams.at("r").seed, 7U);
+  Judgement judgement = judge(program, run_program(program, Method::retain, 1));
+  EXPECT_EQ(judgement.verdict, Verdict::match) << judgement.detail;
+  auto seed = [](const std::string& number) {
+    return refusal(R"({"format": "reprise-conformance/1", "name": "n", "streams": {"r": {"kind": "default", "seed": )" +
+                   number + "}}}");
+  };
+  for (const char* number : {"7.5", "-1.0", "1e20", "-1"}) EXPECT_PRED2(contains, seed(number), "/streams/r/seed");
+  EXPECT_EQ(seed("18446744073709551615"), "");
+}
+
+TEST(ConformRules, WhatIsMissingIsEmpty) {
+  Outcome outcome = outcome_of(R"({"do": "if", "test": ["eq", "n", 1], "else": [{"do": "bump", "cell": "n", "by": 2}]},
+    {"do": "append", "cell": "log", "value": true}, {"do": "append", "cell": "log", "value": null})");
+  ASSERT_FALSE(outcome.failed) << outcome.error;
+  EXPECT_EQ(outcome.cells.at("n").number, 2);
+  EXPECT_EQ(outcome.cells.at("log").list, (std::vector<Json>{true, nullptr}));
+  EXPECT_EQ(refusal(R"({"format": "reprise-conformance/1", "name": "n"})"), "");
+}
+
 TEST(ConformRules, AForeignWriteToAReshapedValueLeavesTheOriginal) {
   Outcome outcome = outcome_of(R"({"do": "read", "of": "D", "out": "a"},
     {"do": "reshape", "in": ["a"], "shape": [3, 1], "out": "c"}, {"do": "write", "to": "c", "value": 0.0, "foreign": true},

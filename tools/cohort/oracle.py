@@ -35,6 +35,11 @@ class Place:
         self.data, self.index, self.leaf = data, index, leaf
 
 
+def scalar(number):
+    """A number as an operand: of the program's float type, though it be whole."""
+    return Val(np.asarray(float(number)))
+
+
 def tensor(spec):
     kind = np.int64 if spec.get("dtype") == "i64" else np.float64
     return np.array(spec["data"], dtype=kind).reshape(spec["shape"])
@@ -91,6 +96,11 @@ class Oracle:
 
     # Names, operands, regions.
 
+    def content(self, cell):
+        """What a cell holds as a value; a number, and the numbers of a list, are of the program's float type."""
+        held = self.cells[cell]
+        return Val(held.copy() if isinstance(held, np.ndarray) else np.array(held, dtype=np.float64))
+
     def names(self, frame, name):
         return frame.find(name) is not None or name in self.places or name in self.cells
 
@@ -106,13 +116,13 @@ class Oracle:
 
     def operand(self, frame, what, live=True):
         if isinstance(what, (int, float)):
-            return Val(np.asarray(what))
+            return scalar(what)
         found = self.resolve(frame, what)
         if isinstance(found, Val):
             found.consumed |= live
             return found
         if isinstance(found, tuple):
-            return Val(np.array(self.cells[found[1]]))
+            return self.content(found[1])
         array = found.data[found.index]
         if live:
             self.live_reads.append(id(found.data))
@@ -195,9 +205,9 @@ class Oracle:
 
     def do_read(self, frame, s):
         of = s["of"]
-        found = self.resolve(frame, of) if isinstance(of, str) else Val(np.asarray(of))
+        found = self.resolve(frame, of) if isinstance(of, str) else scalar(of)
         if isinstance(found, tuple):
-            found = Val(np.array(self.cells[found[1]]))
+            found = self.content(found[1])
         if isinstance(found, Val):
             index = np.arange(found.array.size).reshape(found.array.shape)
             at = self.flat_region(Place(None, index), s.get("region"), frame)
@@ -286,7 +296,7 @@ class Oracle:
 
     def do_call(self, frame, s):
         segment = self.p["segments"][s["seg"]]
-        given = [Val(np.asarray(w)) if isinstance(w, (int, float)) else self.resolve(frame, w) for w in s["in"]]
+        given = [scalar(w) if isinstance(w, (int, float)) else self.resolve(frame, w) for w in s["in"]]
         outer = dict(self.main.names) if frame is self.main else frame.outer
         inner = Frame(dict(zip(segment["args"], given)), outer)
         self.body(inner, segment["body"])

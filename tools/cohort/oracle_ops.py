@@ -58,7 +58,7 @@ def maximum(a, s):
 
 def softmax(a, s):
     x = np.asarray(a[0])
-    e = np.exp(x - x.real.max(axis=-1, keepdims=True))
+    e = np.exp(x - x.real.max(axis=-1, keepdims=True, initial=-np.inf))
     return e / e.sum(axis=-1, keepdims=True), FAR
 
 

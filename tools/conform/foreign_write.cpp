@@ -59,7 +59,26 @@ Tensor Machine::own_bytes(const Value& value) {
   return value.tensor();
 }
 
-void Machine::write_foreign(const Statement& s, const Tensor& to, const Arg& value) {
+/// A write to a value is differentiable, and the tape was not told of this one: what it would have changed of the
+/// derivative cannot be had any more, so that the value is good for reads only.
+void Machine::write_foreign(const Statement& s, const Value& to, const Arg& value) {
+  bool differentiable = to.requires_grad() && s.mode != WriteMode::add;
+  if (const auto* from = std::get_if<Value>(&value.what())) differentiable |= from->requires_grad();
+  differentiable |= std::holds_alternative<LeafRef>(value.what());
+  if (write_foreign(s, own_bytes(to), value) > 0 && differentiable) unrecorded_[to.id()] = s.path;
+}
+
+void Machine::require_recorded(const Arg& arg, const Statement& s) const {
+  const auto* value = std::get_if<Value>(&arg.what());
+  auto at = value ? unrecorded_.find(value->id()) : unrecorded_.end();
+  if (at == unrecorded_.end()) return;
+  fail(ErrorKind::replay,
+       "[{}] expected a value whose derivative is recorded, got one that the foreign write at {} changed",
+       s.op ? s.op->name : "conform", at->second);
+}
+
+/// How many elements were written.
+std::int64_t Machine::write_foreign(const Statement& s, const Tensor& to, const Arg& value) {
   Tensor from = tensor_of(*tape_, value, to.dtype());
   Shape region = to.shape();
   std::vector<std::int64_t> picked;
@@ -86,6 +105,7 @@ void Machine::write_foreign(const Statement& s, const Tensor& to, const Arg& val
     write_element(s.mode, view, broadcast_offset(to.shape(), flat, to), values.view(),
                   broadcast_offset(region, i, values));
   }
+  return count;
 }
 
 /// The rows of a region as numbers of rows that are there.

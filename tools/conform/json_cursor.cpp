@@ -8,6 +8,14 @@
 #include "recompute/json_parse.h"
 
 namespace reprise::conform {
+namespace {
+
+/// Whether a number is whole that was written with a point or an exponent: 7.0, 1e3.
+bool is_whole_float(const Json& json) {
+  return json.is_number_float() && json.get<double>() == std::floor(json.get<double>());
+}
+
+}  // namespace
 
 Json parse_json(const std::string& text, const std::string& file) {
   return reprise::parse_json<Json>(text, "conform", file, "a program as JSON", kMaxJsonDepth);
@@ -75,8 +83,7 @@ std::int64_t JsonCursor::integer(std::int64_t lo, std::int64_t hi) const {
     value = static_cast<std::int64_t>(json_->get<std::uint64_t>());
   } else if (json_->is_number_integer() && !json_->is_number_unsigned()) {
     value = json_->get<std::int64_t>();
-  } else if (json_->is_number_float() && std::fabs(json_->get<double>()) < 9e15 &&
-             json_->get<double>() == std::floor(json_->get<double>())) {
+  } else if (is_whole_float(*json_) && std::fabs(json_->get<double>()) < 0x1p63) {
     value = static_cast<std::int64_t>(json_->get<double>());
   } else {
     refuse("expected a whole number, got {}", json_->is_number() ? json_->dump() : json_->type_name());
@@ -86,8 +93,10 @@ std::int64_t JsonCursor::integer(std::int64_t lo, std::int64_t hi) const {
 }
 
 std::uint64_t JsonCursor::unsigned_integer() const {
-  if (!json_->is_number_unsigned()) refuse("expected a whole number from 0 to 2^64-1, got {}", json_->dump());
-  return json_->get<std::uint64_t>();
+  if (json_->is_number_unsigned()) return json_->get<std::uint64_t>();
+  if (!is_whole_float(*json_) || json_->get<double>() < 0 || json_->get<double>() >= 0x1p64)
+    refuse("expected a whole number from 0 to 2^64-1, got {}", json_->dump());
+  return static_cast<std::uint64_t>(json_->get<double>());
 }
 
 bool JsonCursor::flag() const {

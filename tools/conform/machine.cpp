@@ -131,7 +131,8 @@ Arg Machine::constant_operand(const Object& object) {
   if (cell.data.kind == CellData::Kind::tensor) return cell.content;
   std::vector<double> numbers;
   for (const Json& item : cell.data.list) {
-    if (!item.is_number()) fail(ErrorKind::user, "[cell] expected a list of numbers as operand, got a text in it");
+    if (!item.is_number())
+      fail(ErrorKind::user, "[cell] expected a list of numbers as operand, got a literal that is none");
     numbers.push_back(item.get<double>());
   }
   return constant_tensor(*tape_, program_.dtype, {static_cast<std::int64_t>(numbers.size())}, numbers);

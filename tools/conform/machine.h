@@ -122,7 +122,9 @@ class Machine {
   void run_write(const Statement& s);
   Arg passing_by(const Arg& to, const Arg& value);
   void write_in_order(const Statement& s, const Arg& to, const Arg& value);
-  void write_foreign(const Statement& s, const Tensor& to, const Arg& value);
+  std::int64_t write_foreign(const Statement& s, const Tensor& to, const Arg& value);
+  void write_foreign(const Statement& s, const Value& to, const Arg& value);
+  void require_recorded(const Arg& arg, const Statement& s) const;
   Tensor own_bytes(const Value& value);
   std::vector<std::int64_t> row_numbers(const RegionSpec& region, std::int64_t count);
   void run_draw(const Statement& s);
@@ -168,6 +170,7 @@ class Machine {
   std::deque<Closure> closures_;
   Frame main_;
   Frame* frame_ = nullptr;
+  std::map<ValueId, std::string> unrecorded_;  // values whose derivative a foreign write has changed, and where
   std::int64_t statements_ = 0, declared_bytes_ = 0;
   Watched* watched_ = nullptr;  // while a backward runs
   bool in_backward_ = false;

@@ -160,6 +160,7 @@ void Machine::run_closure(const Closure& closure) {
 
 void Machine::run_hook(const Statement& s) {
   Arg in = operand(s.in[0]);
+  require_recorded(in, s);
   if (const double* number = std::get_if<double>(&in.what())) in = tape_->constant(*number, program_.dtype);
   bind(s.out, hook(*tape_, std::move(in), closure(s.body)));
 }
@@ -192,6 +193,7 @@ void Machine::run_backward(const Statement& s) {
   std::vector<Value> roots;
   for (const Operand& each : s.in) {
     Arg of = operand(each);
+    require_recorded(of, s);
     if (std::holds_alternative<LeafRef>(of.what())) of = copy(*tape_, of);
     const auto* value = std::get_if<Value>(&of.what());
     if (value && value->requires_grad()) roots.push_back(*value);

@@ -26,6 +26,7 @@ const Storage* storage_of_object(const Object& object) {
 void Machine::run_op(const Statement& s) {
   std::vector<Arg> in;
   for (const Operand& each : s.in) in.push_back(operand(each));
+  for (const Arg& each : in) require_recorded(each, s);
   Value out = s.op->run(*tape_, in, s);
   in.clear();
   bind(s.out, std::move(out));
@@ -63,7 +64,9 @@ void Machine::run_write(const Statement& s) {
     if (s.region.kind == RegionSpec::Kind::span || s.region.kind == RegionSpec::Kind::block) {
       fail(ErrorKind::user, "[write] expected a span or block of a buffer or param, got the value '{}'", s.target);
     }
-    if (s.foreign) return write_foreign(s, own_bytes(*target), value);
+    if (s.foreign) return write_foreign(s, *target, value);
+    if (s.mode != WriteMode::assign || s.region.kind != RegionSpec::Kind::all) require_recorded(*target, s);
+    require_recorded(value, s);
     return write_in_order(s, *target, value);
   }
   Tensor bytes;
@@ -78,7 +81,10 @@ void Machine::run_write(const Statement& s) {
     fail(ErrorKind::user, "[write] expected a span or block of a buffer or param, got the view '{}'", s.target);
   }
   if (s.region.kind != RegionSpec::Kind::rows) bytes = part(bytes, s.region);
-  if (s.foreign) return write_foreign(s, bytes, value);
+  if (s.foreign) {
+    write_foreign(s, bytes, value);
+    return;
+  }
   write_in_order(s, bytes, value);
 }
 

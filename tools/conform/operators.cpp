@@ -118,14 +118,19 @@ Value run_gather(Tape& tape, Args& in, const Statement&) {
   return gather_rows(tape, as_tensor(tape, in[0]), index);
 }
 
+/// Numbers whose last axis has none: normalised, they are what they are.
+bool holds_nothing(const Arg& x) { return !x.shape().empty() && x.shape().back() == 0; }
+
 Value run_softmax(Tape& tape, Args& in, const Statement&) {
-  return softmax(tape, as_float(tape, as_tensor(tape, in[0])));
+  Arg x = as_float(tape, as_tensor(tape, in[0]));
+  return holds_nothing(x) ? copy(tape, x) : softmax(tape, x);
 }
 
 Value run_layernorm(Tape& tape, Args& in, const Statement& s) {
   Arg x = as_float(tape, as_tensor(tape, in[0]));
   Shape shape = x.shape();
   if (shape.empty()) fail(ErrorKind::user, "[layernorm] expected at least one axis, got a scalar");
+  if (holds_nothing(x)) return copy(tape, x);
   std::vector<double> ones(static_cast<std::size_t>(shape.back()), 1.0), zeros(ones.size(), 0.0);
   DType dtype = x.dtype();
   return layer_norm(tape, x, constant_tensor(tape, dtype, {shape.back()}, ones),

@@ -57,7 +57,7 @@ struct CellData {
   enum class Kind : std::uint8_t { number, list, tensor } kind = Kind::number;
   double number = 0;
   bool whole = false;      // written as a whole number
-  std::vector<Json> list;  // numbers and texts
+  std::vector<Json> list;  // numbers, texts and other literals
   TensorData tensor;
 };
 

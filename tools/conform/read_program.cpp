@@ -70,7 +70,7 @@ CellData read_cell(const JsonCursor& at, DType dtype) {
   } else if (at.json().is_array()) {
     cell.kind = CellData::Kind::list;
     for (const JsonCursor& item : at.items()) {
-      if (!item.json().is_number() && !item.json().is_string()) item.refuse("expected a number or a text");
+      if (item.json().is_structured()) item.refuse("expected a number, a text or another literal");
       cell.list.push_back(item.json());
     }
   } else {
@@ -248,7 +248,7 @@ Program read_program(const std::string& text, const std::string& file) {
   each("cells", [&](const auto& name, const auto& item) { program.cells[name] = read_cell(item, program.dtype); });
   each("contexts", [&](const auto& name, const auto& item) { program.contexts[name] = item.number(); });
   each("segments", [&](const auto& name, const auto& item) { program.segments[name] = read_segment(item); });
-  program.main = read_statements(top.at("main"), true);
+  if (top.has("main")) program.main = read_statements(top.at("main"), true);
   require_distinct_names(program, top);
   require_declared(program, program.main, top);
   for (const auto& [name, segment] : program.segments) require_declared(program, segment.body, top);

@@ -92,7 +92,7 @@ void read_test(const JsonCursor& at, Statement& s) {
 void read_append(const JsonCursor& at, Statement& s) {
   s.target = at.at("cell").text();
   s.literal = at.at("value").json();
-  if (!s.literal.is_number() && !s.literal.is_string()) at.at("value").refuse("expected a number, a name or a text");
+  if (s.literal.is_structured()) at.at("value").refuse("expected a number, a name or a literal");
 }
 
 void read_op(const JsonCursor& at, Statement& s) {
@@ -188,7 +188,7 @@ const std::vector<StatementRule> kStatementRules = {
      false,
      [](C at, S s, P place) {
        read_test(at.at("test"), s);
-       s.body = read_list(at.at("then"), place);
+       if (at.has("then")) s.body = read_list(at.at("then"), place);
        if (at.has("else")) s.otherwise = read_list(at.at("else"), place);
      }},
     {"with",
