@@ -243,6 +243,75 @@ TEST(CommittedRecords, TheReadmesVerdictsOfTheCohortAreThose) {
   }
 }
 
+/// "23.9 % (22 wanted), untrained encoder 13.2 %" of what the summaries of both runs say.
+TEST(CommittedRecords, TheReadmesAccuraciesAreThoseOfTheSummaries) {
+  std::vector<Row> rows = readme_rows("| command | top-1 here |");
+  ASSERT_EQ(rows.size(), 2U);
+  Json supervised = Json::parse(file_text(kStudies + "records/learning/supervised.json"));
+  Json contrastive = Json::parse(file_text(kStudies + "records/learning/contrastive.json"));
+  auto percent = [](const Json& of) { return fmt::format("{:.1f} %", of["top1"].get<double>()); };
+  EXPECT_TRUE(rows[0][1].starts_with(percent(supervised["test"]))) << rows[0][1];
+  EXPECT_TRUE(rows[1][1].starts_with(percent(contrastive["probe"]))) << rows[1][1];
+  EXPECT_TRUE(rows[1][1].ends_with(percent(contrastive["probe"]["untrained"]))) << rows[1][1];
+}
+
+/// The ratio to the peer of one row of one bench, at so many threads; turned round where more is better.
+double bench_ratio(const std::string& bench, bool resnet18, int threads, const std::string& what) {
+  std::string at, wanted = "bench " + bench + " --threads " + std::to_string(threads);
+  for (const Block& block : report_of("bench.jsonl.xz").blocks) {
+    if (const Heading* found = std::get_if<Heading>(&block)) at = found->text;
+    const Table* table = std::get_if<Table>(&block);
+    if (!table || !at.starts_with(wanted) || contains(at, "resnet18") != resnet18) continue;
+    for (const Row& row : table->rows) {
+      if (row[0] != what) continue;
+      double ratio = std::atof(cell_of(*table, row, "ours : peer").c_str());
+      return contains(cell_of(*table, row, "wanted"), " times ") ? 1 / ratio : ratio;
+    }
+  }
+  ADD_FAILURE() << "no row '" << what << "' of " << wanted;
+  return 0;
+}
+
+TEST(CommittedRecords, TheReadmesRatiosToThePeerAreThoseOfTheBenches) {
+  struct Line {
+    const char* begin;
+    const char* bench;
+    std::vector<const char*> whats;
+  };
+  const std::vector<Line> lines = {
+      {"dense-queue step, `small`, batch 128, channels-last, time", "step", {"without recompute, wall"}},
+      {"the same, memory", "step", {"without recompute, high-water mark"}},
+      {"the same, time, beside the compiled peer", "step", {"without recompute, wall, beside the compiled peer"}},
+      {"dense-queue step, `resnet18`", "step", {"without recompute, wall", "without recompute, high-water mark"}},
+      {"softmax cross-entropy", "ops", {"cross_entropy 128x65537 forward and backward"}},
+      {"batch norm + relu", "ops", {"bn+relu 64@32 b64 forward and backward"}},
+      {"dropout", "ops", {"dropout 2048x2048 p0.1 forward and backward"}},
+      {"chain of 1,000 tiny ops, forward", "ops", {"chain of 1,000 tiny ops, forward per op"}},
+      {"the same, backward", "ops", {"chain of 1,000 tiny ops, backward per op"}},
+      {"SGD with momentum",
+       "optim",
+       {"SGD momentum, 11.5M parameters", "AdamW, 11.5M parameters", "EMA, 11.5M parameters"}},
+      {"contrastive augmentation", "loader", {"contrastive (resized crop, flip, jitter, gray)"}},
+      {"start to end",
+       "startup",
+       {"first step of a linear classifier, time", "first step of a linear classifier, memory"}}};
+  std::vector<Row> rows = readme_rows("| what | command | 1 thread |");
+  ASSERT_EQ(rows.size(), lines.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_TRUE(rows[i][0].starts_with(lines[i].begin)) << rows[i][0];
+    for (int threads : {1, 2}) {
+      const std::string& cell = rows[i][static_cast<std::size_t>(threads) + 1];
+      if (cell.empty()) continue;
+      std::vector<double> said = numbers_in(cell);
+      ASSERT_GE(said.size(), lines[i].whats.size()) << cell;
+      for (std::size_t k = 0; k < lines[i].whats.size(); ++k)
+        EXPECT_NEAR(said[k], bench_ratio(lines[i].bench, contains(rows[i][0], "resnet18"), threads, lines[i].whats[k]),
+                    0.0055)
+            << rows[i][0];
+    }
+  }
+}
+
 /// The last digit of a picture's coordinates follows from how a build does its arithmetic.
 TEST(CommittedReports, AreThoseOfTheCommittedRecords) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -2,10 +2,11 @@
 
 The oracle must reproduce the `expect` of every public program to 1e-8; its complex-step gradients must agree with central
 differences of the same frozen trace; its streams must give the published vectors of Philox; the generator must make
-the same programs from the same seed; verdicts must fall as the rules say; and what was done of a program that is
-another now must be done again.
+the same programs from the same seed; verdicts must fall as the rules say, those of the committed records from their
+values too; and what was done of a program that is another now must be done again.
 """
 import json
+import lzma
 import sys
 import tempfile
 from pathlib import Path
@@ -96,6 +97,30 @@ def check_verdicts():
     return "verdicts", wrong
 
 
+def check_records():
+    """The committed records: what each program expects is what the oracle says now, and each verdict what its values say."""
+    folder = Path(__file__).resolve().parents[2] / "configs/studies/records/cohort"
+    lines = lambda name: map(json.loads, lzma.open(folder / name, "rt"))
+    programs = {line["name"]: line["program"] for line in lines("programs.jsonl.xz")}
+    wrong, count = [], 0
+    for name, program in programs.items():
+        with np.errstate(all="ignore"):
+            made = oracle.expectation(program)
+        said, detail = ("match", "") if made.get("error") else verdict.judge({**program, "dtype": "f64"}, made)
+        if said != "match" or made.get("error") != program["expect"].get("error"):
+            wrong.append(f"{name}: the oracle expects {made.get('error') or detail}")
+    for mode in json.loads((folder / "manifest.json").read_text())["modes"]:
+        for record in lines(mode["file"]):
+            count += 1
+            said = record["verdict"]
+            why = {said: record["detail"]} if said in ("unsupported", "crash") else {}
+            why = {"error": record["detail"]} if said.startswith("reject") else why
+            again, detail = verdict.judge(programs[record["program"]], record | why)
+            counted = said == "state" and " replays of one instance" in record["detail"]  # how often is not recorded
+            wrong += [] if again == said or counted else [f"{record['id']}: {said}, but its values say {again}: {detail}"]
+    return f"{count} committed records of {len(programs)} programs", wrong
+
+
 def check_resuming():
     """A record counts as done while its program is what it was; an unfinished line never does."""
     program = {"format": "reprise-conformance/1", "name": "p", "class": "C01", "main": [], "expect": {"grads": {}}}
@@ -133,7 +158,7 @@ def refused_at(work, place, what):
 def main():
     failed = 0
     for check in (lambda: check_public(Path(sys.argv[1])), check_differences, check_streams, check_generator, check_verdicts,
-                  check_resuming):
+                  check_records, check_resuming):
         what, wrong = check()
         print(f"{'ok   ' if not wrong else 'WRONG'} {what}")
         for line in wrong[:10]:
