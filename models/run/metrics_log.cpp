@@ -35,6 +35,7 @@ MetricsLog::MetricsLog(std::filesystem::path path) : path_(std::move(path)) {
 MetricsLog::MetricsLog(MetricsLog&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
+      lines_(other.lines_),
       reader_(std::move(other.reader_)) {}
 
 MetricsLog::~MetricsLog() {
@@ -56,13 +57,15 @@ void MetricsLog::append(const Json& line) {
     }
     done += static_cast<std::size_t>(written);
   }
+  ++lines_;
   if (reader_) reader_(line);
 }
 
-void MetricsLog::truncate_after(std::int64_t step) {
+void MetricsLog::truncate_after(std::int64_t step, std::int64_t most) {
   off_t offset = 0, keep = 0;
   std::int64_t number = 0, torn = 0;
   bool cut = false;
+  lines_ = 0;
   // The last line of a killed process may lack its end.
   read_lines(path_, "run folder", kLongestLine, [&](std::string& line, bool complete) {
     ++number;
@@ -74,8 +77,8 @@ void MetricsLog::truncate_after(std::int64_t step) {
            path_.string(), torn);
     }
     if (!at && torn == 0) torn = number;
-    if (!at || *at > step) cut = true;
-    if (!cut) keep = offset;
+    if (!at || *at > step || number > most) cut = true;
+    if (!cut) keep = offset, lines_ = number;
   });
   if (::ftruncate(descriptor_, keep) != 0) fail_errno("run folder", "cut", path_.native(), errno);
 }

@@ -17,6 +17,8 @@ namespace reprise {
 
 class MetricsLog {
  public:
+  static constexpr std::int64_t kAllLines = std::int64_t{1} << 60;
+
   /// Opens or makes the file. Errors (io) name path and reason.
   explicit MetricsLog(std::filesystem::path path);
   ~MetricsLog();
@@ -27,17 +29,20 @@ class MetricsLog {
   void append(const Json& line);
   /// From now on each line that was added is also given to `reader`.
   void set_reader(std::function<void(const Json& line)> reader) { reader_ = std::move(reader); }
-  /// Cuts the file behind the last line whose step is at most `step`; a torn line at the end goes too. Errors (io) when
-  /// there is a line in the middle that is no JSON object.
-  void truncate_after(std::int64_t step);
+  /// Cuts the file behind the last line whose step is at most `step`, and behind its first `most` lines; a torn line at
+  /// the end goes too. Errors (io) when there is a line in the middle that is no JSON object.
+  void truncate_after(std::int64_t step, std::int64_t most = kAllLines);
   /// Waits until the lines are on the disk; called before a checkpoint is renamed into place.
   void sync();
 
   const std::filesystem::path& path() const { return path_; }
+  /// How many lines stand since truncate_after(): those that it left and those added. Without it: those added.
+  std::int64_t lines() const { return lines_; }
 
  private:
   std::filesystem::path path_;
   int descriptor_ = -1;
+  std::int64_t lines_ = 0;
   std::function<void(const Json&)> reader_;
 };
 

@@ -58,7 +58,7 @@ void check_state(const JsonPlace& root) {
   for (const char* key : {"file", "hash", "model"}) root.at(key).text();
   if (root.has("config")) root.at("config").text();
   root.at("step").integer(0, kLargestCount);
-  for (const char* key : {"threads", "evaluated_step", "hashed_epoch", "predicted_peak_bytes"}) {
+  for (const char* key : {"threads", "evaluated_step", "hashed_epoch", "metrics_lines", "predicted_peak_bytes"}) {
     if (root.has(key)) root.at(key).integer(0, kLargestCount);
   }
 }

@@ -15,6 +15,12 @@ void PeakMemory::include(Memory& memory) {
   if (memory.arena()) arena_bytes = std::max(arena_bytes, memory.arena()->extent_bytes());
 }
 
+void require_same_seed(const Json& state, const Config& config) {
+  if (!state.contains("seed") || state["seed"] == config.get_int("seed")) return;
+  throw config.error_at("seed", "expected {}, with which the run began. Begin another run for another seed",
+                        shown_part(json_line(state["seed"])));
+}
+
 Json categories_json(const CategoryBytes& bytes) {
   Json all = Json::object();
   for (int c = 0; c < kCategoryCount; ++c)
@@ -30,11 +36,8 @@ Json RunState::to_json(const std::vector<Stream*>& streams) const {
   for (const Stream* stream : streams) {
     state["streams"][stream->name] = {{"seed", stream->seed}, {"id", stream->id}, {"position", stream->position}};
   }
-  state["interval"] = {{"loss", interval.loss},
-                       {"steps", interval.steps},
-                       {"images", interval.images},
-                       {"hits", interval.hits},
-                       {"seconds", interval.seconds}};
+  state["interval"] = {{"loss", interval.loss}, {"steps", interval.steps},     {"images", interval.images},
+                       {"hits", interval.hits}, {"seconds", interval.seconds}, {"labels", interval.labels}};
   state["train"] = {{"images", images}, {"seconds", seconds}, {"loss", last_loss}};
   state["peak"] = {
       {"bytes", peak.bytes}, {"by_category", categories_json(peak.by_category)}, {"arena_bytes", peak.arena_bytes}};
@@ -53,8 +56,9 @@ RunState RunState::from_json(const Json& state, const std::vector<Stream*>& stre
   JsonPlace loader = root.object_at("loader"), interval = root.object_at("interval"), done = root.object_at("train"),
             peak = root.object_at("peak");
   run.position = {count(loader.at("epoch")), count(loader.at("step"))};
-  run.interval = {real(interval.at("loss")), count(interval.at("steps")), count(interval.at("images")),
-                  count(interval.at("hits")), real(interval.at("seconds"))};
+  run.interval = {real(interval.at("loss")),    count(interval.at("steps")),
+                  count(interval.at("images")), count(interval.at("hits")),
+                  real(interval.at("seconds")), interval.has("labels") && interval.at("labels").flag()};
   run.images = count(done.at("images"));
   run.seconds = real(done.at("seconds"));
   run.last_loss = real(done.at("loss"));

@@ -9,6 +9,7 @@
 #include "core/stream.h"
 #include "data/loader.h"
 #include "memory/memory.h"
+#include "models/config/config.h"
 #include "models/run/json_text.h"
 
 namespace reprise {
@@ -18,6 +19,7 @@ struct Interval {
   double loss = 0;
   std::int64_t steps = 0, images = 0, hits = 0;
   double seconds = 0;
+  bool labels = false;  // whether hits are counted: the model predicts labels
 };
 
 /// The highest level of live bytes over all training steps.
@@ -42,6 +44,10 @@ struct RunState {
   /// Errors (user): a field is missing or of another type, or a stream is not the run's.
   static RunState from_json(const Json& state, const std::vector<Stream*>& streams, const std::string& where);
 };
+
+/// A run goes on with the seed that it began with: with another its order of images, its draws and what its model reads
+/// would be those of another run. Errors (config): `state` names another seed than `config`.
+void require_same_seed(const Json& state, const Config& config);
 
 /// {"parameters": bytes, ...} in the order of the categories.
 Json categories_json(const CategoryBytes& bytes);

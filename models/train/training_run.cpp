@@ -7,7 +7,6 @@
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/text.h"
-#include "models/eval/features.h"
 #include "models/run/summary_table.h"
 #include "models/train/budget.h"
 #include "models/train/checkpoint.h"
@@ -81,7 +80,9 @@ void TrainingRun::start_from_checkpoint() {
 }
 
 void TrainingRun::resume() {
+  std::int64_t lines = MetricsLog::kAllLines;
   if (auto saved = read_state(folder_->path())) {
+    require_same_seed(*saved, config_);
     load_checkpoint(folder_->path(), *saved, session_.model_name(), checkpoint_tensors());
     complete_checkpoint(folder_->path(), *saved, config_.get_int("train.checkpoints_kept"));
     state_ = RunState::from_json(*saved, session_.model->streams(), (folder_->path() / "state.json").string());
@@ -89,6 +90,7 @@ void TrainingRun::resume() {
     if (saved->contains("best")) best_.from_json((*saved)["best"], (folder_->path() / "state.json").string());
     evaluated_step_ = saved->value("evaluated_step", std::int64_t{0});
     hashed_epoch_ = saved->value("hashed_epoch", std::int64_t{0});
+    lines = saved->value("metrics_lines", lines);
     saved_step_ = state_.step;
     name_ = saved->value("config", name_);
     planner_.include_peak(saved->value("predicted_peak_bytes", std::int64_t{0}));
@@ -104,7 +106,7 @@ void TrainingRun::resume() {
          "without its state it would start anew and its metrics be lost",
          folder_->path().string());
   }
-  folder_->metrics().truncate_after(state_.step);
+  folder_->metrics().truncate_after(state_.step, lines);  // what came after the checkpoint may be of its step
   time_left_ = TimeLeft(state_.step);
 }
 
@@ -158,7 +160,7 @@ double TrainingRun::micro_batch() {
     TraceStage stage(reports_.tracer(), "backward");
     tape_.backward(forward.loss);
   }
-  predicts_labels_ = forward.hits.has_value();
+  state_.interval.labels = forward.hits.has_value();
   state_.interval.hits += forward.hits.value_or(0);
   state_.interval.images += batch.size;
   state_.images += batch.size;
@@ -198,7 +200,7 @@ void TrainingRun::log_interval() {
   Json line = {{"step", state_.step},
                {"epoch", (batches + per_epoch - 1) / per_epoch},
                {"loss", interval.loss / static_cast<double>(interval.steps)}};
-  if (predicts_labels_) {
+  if (interval.labels) {
     line["accuracy"] = 100.0 * static_cast<double>(interval.hits) / static_cast<double>(interval.images);
   }
   line["lr"] = schedule_(state_.step - 1);
@@ -298,6 +300,7 @@ void TrainingRun::save() {
   state["best"] = best_.to_json();
   state["evaluated_step"] = evaluated_step_;
   state["hashed_epoch"] = hashed_epoch_;
+  state["metrics_lines"] = folder_->metrics().lines();
   save_checkpoint(folder_->path(), state_.step, session_.model_name(), tensors, std::move(state),
                   config_.get_int("train.checkpoints_kept"));
   saved_step_ = state_.step;

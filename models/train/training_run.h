@@ -104,7 +104,6 @@ class TrainingRun {
   std::int64_t evaluated_step_ = 0;  // the last after which eval.knn_every measured
   std::int64_t hashed_epoch_ = 0;    // the last whose hashes train.epoch_hashes has written
   Json measured_ = Json::object();   // the last value of each metric
-  bool predicts_labels_ = false;
   TimeLeft time_left_;
 };
 

@@ -202,22 +202,45 @@ TEST(BestMetric, ARunStopsEarlyWhereItsLinesSaySo) {
 TEST(BestMetric, AMeasurementThatWasInterruptedIsTakenWhenTheRunGoesOn) {
   TempFolder scratch;
   run_tiny(kTinyQueue, scratch / "whole", kMeasured);
-  run_tiny(kTinyQueue, scratch / "run", with(kMeasured, {"train.max_steps=8"}));
-  // As a stop in the middle of the measurement after step 8 leaves it: the step is saved, its line is not there.
-  fs::path state = scratch / "run" / "state.json", metrics = scratch / "run" / "metrics.jsonl";
-  Json saved = Json::parse(file_text(state));
-  saved["evaluated_step"] = 4;
-  std::string lines = file_text(metrics);
-  auto first = measurements(scratch / "run").front();
-  saved["best"] = {{"metric", "knn"}, {"value", first.second}, {"step", first.first}, {"waited", 0}};
-  lines.resize(lines.rfind("{\"step\": 8"));
-  fs::remove(state);
-  std::ofstream(state) << json_pretty(saved);
-  std::ofstream(metrics) << lines;
-  Config config = RunFolder::read_config(scratch / "run", number_overrides({"train.max_steps=0"}));
-  Json summary = train(config, {.resume = scratch / "run", .progress = ProgressMode::quiet}).summary;
-  EXPECT_EQ(deterministic_lines(scratch / "run"), deterministic_lines(scratch / "whole"));
-  EXPECT_EQ(summary["best"], Json::parse(file_text(scratch / "whole" / "summary.json"))["best"]);
+  // As a stop in the middle of the measurement after step 8 leaves it: the step is saved, its line is not there. And as
+  // it is where the run went on, wrote that line, and was killed before its next checkpoint.
+  for (bool written : {false, true}) {
+    fs::path folder = scratch / (written ? "killed" : "stopped"), state = folder / "state.json";
+    run_tiny(kTinyQueue, folder, with(kMeasured, {"train.max_steps=8"}));
+    Json saved = Json::parse(file_text(state));
+    saved["evaluated_step"] = 4;
+    saved["metrics_lines"] = saved["metrics_lines"].get<std::int64_t>() - 1;
+    std::string lines = file_text(folder / "metrics.jsonl");
+    auto first = measurements(folder).front();
+    saved["best"] = {{"metric", "knn"}, {"value", first.second}, {"step", first.first}, {"waited", 0}};
+    if (!written) lines.resize(lines.rfind("{\"step\": 8"));
+    fs::remove(state);
+    std::ofstream(state) << json_pretty(saved);
+    std::ofstream(folder / "metrics.jsonl") << lines;
+    Config config = RunFolder::read_config(folder, number_overrides({"train.max_steps=0"}));
+    Json summary = train(config, {.resume = folder, .progress = ProgressMode::quiet}).summary;
+    EXPECT_EQ(deterministic_lines(folder), deterministic_lines(scratch / "whole")) << folder;
+    EXPECT_EQ(summary["best"], Json::parse(file_text(scratch / "whole" / "summary.json"))["best"]);
+  }
+}
+
+TEST(BestMetric, ARunThatStoppedEarlyWritesNoLineTwiceWhenItIsResumed) {
+  for (const char* text : {kTinyQueue, kTinyClassifier}) {
+    TempFolder scratch;
+    // Without statistics and with a rate of 0 nothing moves, so that the second measurement ends it: between two lines
+    // of losses, and right after a checkpoint.
+    run_tiny(text, scratch / "run",
+             with(kMeasured, {"eval.knn_every=1", "train.early_stop=1", "train.lr=0", "train.checkpoint_every=1",
+                              "train.log_every=50", "model.encoder.norm=group", "model.encoder.groups=2"}));
+    std::vector<std::string> lines = deterministic_lines(scratch / "run");
+    ASSERT_EQ(lines.size(), 3u);
+    EXPECT_TRUE(contains(lines.back(), text == kTinyClassifier ? "accuracy" : "loss")) << lines.back();
+    for (int again = 0; again < 2; ++again) {
+      Config config = RunFolder::read_config(scratch / "run");
+      EXPECT_EQ(train(config, {.resume = scratch / "run", .progress = ProgressMode::quiet}).summary["steps"], 2);
+      EXPECT_EQ(deterministic_lines(scratch / "run"), lines);
+    }
+  }
 }
 
 TEST(BestMetric, MetricsThatNothingMeasuresAreRefused) {

@@ -91,6 +91,21 @@ TEST(MemoryModels, ARunThatIsResumedEndsInTheSameBytes) {
 }
 
 /// Seven steps take the ring of slot_cache through all of its states; the peak is that of the worst.
+TEST(MemoryModels, ARunGoesOnWithItsOwnSeedOnly) {
+  for (const Kind& kind : kKinds) {
+    TempFolder scratch;
+    fs::path folder = scratch / "run";
+    run_tiny(text_of(kind).c_str(), folder, {"train.max_steps=2"});
+    const std::string before = file_text(folder / "config.yaml"), lines = file_text(folder / "metrics.jsonl");
+    Config other = RunFolder::read_config(folder, number_overrides({"train.max_steps=0", "seed=4"}));
+    std::string text =
+        error_of_kind(ErrorKind::config, [&] { train(other, {.resume = folder, .progress = ProgressMode::quiet}); });
+    EXPECT_PRED2(contains, text, "command line argument 2: seed=4:6: seed = 4: expected 3, with which the run began");
+    EXPECT_EQ(file_text(folder / "config.yaml"), before);
+    EXPECT_EQ(file_text(folder / "metrics.jsonl"), lines);
+  }
+}
+
 TEST(MemoryModels, ThePeakIsPredictedForEveryMethodAndBudget) {
   for (const Kind& kind : kKinds) {
     TempFolder folder;

@@ -181,6 +181,28 @@ TEST_F(RunFolderTest, MetricsAreCutBackToAStep) {
   EXPECT_EQ(read(path), "");
 }
 
+TEST_F(RunFolderTest, MetricsAreCutBackToANumberOfLines) {
+  fs::path path = root_ / "metrics.jsonl";
+  MetricsLog log(path);
+  EXPECT_EQ(log.lines(), 0);
+  for (const char* of : {"loss", "knn", "late"}) log.append({{"step", 20}, {of, 1}});
+  EXPECT_EQ(log.lines(), 3);
+  std::string whole = read(path);
+  MetricsLog again(path);
+  again.truncate_after(20, 7);
+  EXPECT_EQ(again.lines(), 3);
+  EXPECT_EQ(read(path), whole);
+  again.truncate_after(20, 2);
+  EXPECT_EQ(again.lines(), 2);
+  EXPECT_EQ(read(path), whole.substr(0, whole.find("{\"step\": 20, \"late\"")));
+  MetricsLog moved(std::move(again));
+  moved.append({{"step", 20}, {"late", 1}});
+  EXPECT_EQ(moved.lines(), 3);
+  EXPECT_EQ(read(path), whole);
+  moved.truncate_after(10);
+  EXPECT_EQ(moved.lines(), 0);
+}
+
 TEST_F(RunFolderTest, ACompleteLineWithoutItsEndIsTorn) {
   write(root_ / "m", "{\"step\": 1}\n{\"step\": 2}");
   MetricsLog log(root_ / "m");
