@@ -1,5 +1,6 @@
 #include "models/train/best_metric.h"
 
+#include <cmath>
 #include <limits>
 
 #include "core/error.h"
@@ -18,8 +19,9 @@ BestMetric::BestMetric(const Config& config)
 bool BestMetric::observe(const Json& line) {
   if (metric_.empty() || !line.contains(metric_) || !line[metric_].is_number()) return false;
   double value = line[metric_].get<double>();
-  if (has_best() && !(better_ == Better::less ? value < value_ : value > value_)) {
-    ++waited_;
+  bool better = !has_best() || (better_ == Better::less ? value < value_ : value > value_);
+  if (!better || !std::isfinite(value)) {  // nothing compares with what is no number, and no state holds it
+    if (has_best()) ++waited_;
     return false;
   }
   value_ = value;

@@ -19,6 +19,7 @@ class BestMetric {
   explicit BestMetric(const Config& config);
 
   /// A line of metrics.jsonl. True if it holds the metric and is better than all before, in the metric's direction.
+  /// What is no finite number is never better.
   bool observe(const Json& line);
   /// Whether train.early_stop lines in a row brought nothing better.
   bool should_stop() const { return patience_ > 0 && waited_ >= patience_; }

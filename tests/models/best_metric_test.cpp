@@ -284,6 +284,24 @@ TEST(BestMetric, WhatCanNeverBeMeasuredIsRefusedAsTheConfigurationIsRead) {
   }
 }
 
+TEST(BestMetric, WhatIsNoFiniteNumberIsNeverTheBest) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN(),
+                   kInfinite = std::numeric_limits<double>::infinity();
+  Config config = parse_config("{}", "run.yaml", {"train.keep_best=loss", "train.early_stop=2"});
+  BestMetric best(config);
+  for (double value : {kNone, kInfinite, -kInfinite}) EXPECT_FALSE(best.observe({{"step", 1}, {"loss", value}}));
+  EXPECT_FALSE(best.has_best());
+  EXPECT_FALSE(best.should_stop());
+  EXPECT_TRUE(best.observe({{"step", 2}, {"loss", 3.0}}));
+  EXPECT_FALSE(best.observe({{"step", 3}, {"loss", kNone}}));
+  EXPECT_FALSE(best.observe({{"step", 4}, {"loss", -kInfinite}}));
+  EXPECT_EQ(best.value(), 3.0);
+  EXPECT_TRUE(best.should_stop());
+  BestMetric again(config);
+  again.from_json(Json::parse(json_line(best.to_json())), "state.json");  // as a resumed run reads it
+  EXPECT_EQ(again.to_json(), best.to_json());
+}
+
 TEST(BestMetric, EachMetricGetsBetterInItsOwnDirection) {
   auto second_is_better = [](const std::string& metric, double first, double second) {
     Config config = parse_config("{}", "run.yaml", {"eval.knn_every=1", "train.keep_best=" + metric});
