@@ -15,15 +15,17 @@ double cosine_lr(std::int64_t step, std::int64_t total, std::int64_t warmup, dou
 class LearningRate {
  public:
   /// As the keys train.lr, train.schedule, train.warmup_steps, train.step_epochs and train.step_factor say, for
-  /// `total` steps with `steps_per_epoch` (need not be whole) of them in an epoch.
-  LearningRate(const Config& config, std::int64_t total, double steps_per_epoch);
+  /// `total` steps of `accumulate` batches each, with `batches_per_epoch` batches in an epoch. Where an epoch ends in
+  /// the middle of a step, the step schedule lowers the rate from the next step on. Errors (config): a step schedule
+  /// without epochs.
+  LearningRate(const Config& config, std::int64_t total, std::int64_t batches_per_epoch, std::int64_t accumulate = 1);
   double operator()(std::int64_t step) const;
 
  private:
   enum class Kind : std::uint8_t { constant, step, cosine } kind_;
   double peak_, factor_;
-  std::int64_t warmup_, total_;
-  std::vector<double> drops_;  // steps
+  std::int64_t warmup_, total_, accumulate_;
+  std::vector<double> drops_;  // batches
 };
 
 }  // namespace reprise

@@ -41,7 +41,7 @@ class TrainingRun {
                  session_.memory),
         accumulate_(config.get_int("train.accumulate")),
         steps_(total_steps()),
-        schedule_(config, full_steps(), static_cast<double>(batches_.per_epoch()) / static_cast<double>(accumulate_)),
+        schedule_(config, full_steps(), batches_.per_epoch(), accumulate_),
         tape_(session_.memory, {.guard = config.get_string("guard") == "on"}),
         planner_(planner) {
     recompute_.install(tape_, session_.memory);

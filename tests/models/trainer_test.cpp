@@ -273,5 +273,23 @@ TEST(LearningRate, RisesThenFalls) {
   expect_error(ErrorKind::config, {"train.schedule", "train.step_epochs"}, [&] { schedule({"train.schedule=step"}); });
 }
 
+TEST(LearningRate, FallsWithTheEpochHoweverManyBatchesAreAStep) {
+  TempFolder folder;
+  auto first_lower = [&](const std::string& epoch, std::int64_t per_epoch, std::int64_t accumulate) {
+    LearningRate rate(tiny_config(kTinyQueue, folder / "x",
+                                  {"train.lr=0.4", "train.warmup_steps=0", "train.schedule=step",
+                                   "train.step_factor=0.5", "train.step_epochs=[" + epoch + "]"}),
+                      1000, per_epoch, accumulate);
+    std::int64_t step = 0;
+    while (step < 1000 && rate(step) == 0.4) ++step;
+    return step;
+  };
+  for (std::int64_t epoch : {27, 51, 54}) {  // 7 / 3 of a step, times these, is rounded up
+    EXPECT_EQ(first_lower(std::to_string(epoch), 7, 3), epoch * 7 / 3) << epoch;
+  }
+  EXPECT_EQ(first_lower("1", 10, 3), 4) << "the fourth step began in the first epoch";
+  EXPECT_EQ(first_lower("2.5", 10, 1), 25);
+}
+
 }  // namespace
 }  // namespace reprise
