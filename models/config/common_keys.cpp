@@ -33,9 +33,9 @@ std::vector<Key> data_keys() {
                "CIFAR-100: the archive as downloaded, its folder, or a folder with train.bin and test.bin; empty: "
                "synthetic images"),
       integer_key("data.limit", 0, at_least(0), "images", "train on the first so many images only; 0: all"),
-      integer_key("data.synthetic.train", 10000, between(100, 1000000000), "images",
+      integer_key("data.synthetic.train", 10000, between(100, 1000000), "images",
                   "training images made when data.path is empty"),
-      integer_key("data.synthetic.test", 2000, between(100, 1000000000), "images",
+      integer_key("data.synthetic.test", 2000, between(100, 1000000), "images",
                   "test images made when data.path is empty"),
       integer_key("data.synthetic.seed", 1, at_least(0), "", "the number the synthetic images follow from"),
       integer_key("data.prefetch", 2, between(1, 64), "batches", "batches prepared ahead of the step"),

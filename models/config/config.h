@@ -57,7 +57,8 @@ class Config {
   const ConfigValue& value(const std::string& key) const;
   /// The file the configuration was read from; empty without one.
   const std::string& file() const { return file_; }
-  /// The file's name without folder and ending, or "run".
+  /// The file's name without folder and ending, or "run". It names the run's folder too, so that a byte that no
+  /// configuration could hold (a line end, no UTF-8) is an underscore.
   std::string name() const;
 
   /// All keys as YAML in the order of their declaration. Loads back to the same values. With `sources`, each line ends

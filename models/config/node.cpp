@@ -34,4 +34,23 @@ std::string quoted_for_message(std::string_view text) {
   return out + "\"";
 }
 
+std::size_t find_no_utf8(std::string_view text) {
+  auto byte_at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  for (std::size_t i = 0; i < text.size();) {
+    unsigned first = byte_at(i), second = byte_at(i + 1);
+    std::size_t length = first < 0x80                     ? 1
+                         : first >= 0xc2 && first <= 0xdf ? 2
+                         : first >= 0xe0 && first <= 0xef ? 3
+                         : first >= 0xf0 && first <= 0xf4 ? 4
+                                                          : 0;
+    // Longer than need be, half of a surrogate pair, or beyond the last character.
+    bool bad = length == 0 || (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+               (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+    for (std::size_t k = 1; k < length; ++k) bad = bad || (byte_at(i + k) & 0xc0) != 0x80;
+    if (bad) return i;
+    i += length;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace reprise

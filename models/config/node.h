@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -58,6 +59,9 @@ std::string describe(const ConfigNode& node);
 
 /// Text in double quotes with anything unprintable escaped, cut after 80 bytes. For error texts.
 std::string quoted_for_message(std::string_view text);
+
+/// The place of the first byte that belongs to no character of UTF-8 (RFC 3629, table of section 4), or npos.
+std::size_t find_no_utf8(std::string_view text);
 
 /// Throws ErrorKind::config with the position in front of the message.
 template <class... Args>

@@ -16,6 +16,7 @@ class OverrideReader {
     for (char& c : shown) {
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
     }
+    for (std::size_t bad; (bad = find_no_utf8(shown)) != std::string::npos;) shown[bad] = '?';
     source_ = fmt::format("{}{}: {}", kArgumentSource, argument.argument, shown);
   }
 
@@ -28,6 +29,11 @@ class OverrideReader {
         fail_config(here(), "expected printable text, got the byte 0x{:02x}",
                     static_cast<unsigned char>(text_[offset_]));
       }
+    }
+    // config.yaml of the run is to hold the value, and is read as UTF-8.
+    if (std::size_t bad = find_no_utf8(text_); bad != std::string::npos) {
+      offset_ = bad;
+      fail_config(here(), "expected text in UTF-8, got the byte 0x{:02x}", static_cast<unsigned char>(text_[bad]));
     }
     offset_ = 0;
     Override result;

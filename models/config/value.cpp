@@ -297,7 +297,10 @@ std::string value_yaml(const Key& key, const ConfigValue& value) {
       const Bytes& bytes = std::get<Bytes>(value);
       return bytes ? bytes_yaml(*bytes) : "none";
     }
-    case KeyType::duration: return fmt::format("{}s", std::get<double>(value));
+    case KeyType::duration: {
+      std::string seconds = fmt::format("{}", std::get<double>(value));
+      return seconds.find('e') == std::string::npos ? seconds + "s" : seconds;  // no unit follows an exponent
+    }
     case KeyType::words: {
       Words words = std::get<Words>(value);
       bool alone =

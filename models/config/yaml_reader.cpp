@@ -117,25 +117,12 @@ class TreeBuilder : public YAML::EventHandler {
 
 /// The first byte that no configuration needs (a control character, or no valid UTF-8), or npos.
 std::size_t find_bad_byte(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x80) {
-      bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
-      if (control) return i;
-      ++i;
-      continue;
-    }
-    std::size_t length = byte >= 0xf0 && byte < 0xf5   ? 4
-                         : byte >= 0xe0 && byte < 0xf0 ? 3
-                         : byte >= 0xc2 && byte < 0xe0 ? 2
-                                                       : 0;
-    if (length == 0 || i + length > text.size()) return i;
-    for (std::size_t k = 1; k < length; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return i;
-    }
-    i += length;
-  }
-  return std::string_view::npos;
+  auto control = [](char c) {
+    auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f;
+  };
+  auto first = static_cast<std::size_t>(std::find_if(text.begin(), text.end(), control) - text.begin());
+  return std::min(first < text.size() ? first : std::string_view::npos, find_no_utf8(text));
 }
 
 Position position_of_byte(std::string_view text, std::size_t offset, const std::string& source) {
