@@ -98,7 +98,9 @@ class Tape {
   void abandon_backward();
 
   /// `stop` is asked before each node of a backward and of a replay, as stop_requested() of core/interrupt.h. Where it
-  /// says yes, the backward ends with Interrupted, with nothing of that node moved. Null, as at first: never.
+  /// says yes, the backward ends with Interrupted, with nothing of that node moved. Null, as at first: never. It is for
+  /// programs that call the backward again or drop the step. The trainer leaves it null and finishes the step: ended
+  /// in its middle, it has moved statistics, queues and streams, and all since the last checkpoint would be lost.
   void set_stop(bool (*stop)()) { stop_ = stop; }
   /// For the engine and replay.
   void stop_here() const {

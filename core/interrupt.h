@@ -2,7 +2,8 @@
 // once.
 //
 // The program installs the handler; the trainer and other long loops look at stop_requested() between steps, and a
-// tape that was given it (Tape::set_stop) between nodes of a backward. Library code never exits by itself.
+// tape that was given it (Tape::set_stop; the trainer's is not) between nodes of a backward. Library code never exits
+// by itself.
 #pragma once
 
 namespace reprise {

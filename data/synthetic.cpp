@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/parallel.h"
 #include "core/philox.h"
 #include "data/textures.h"
@@ -19,6 +20,7 @@ static_assert(std::size(internal::kPaintTexture) == kTextures);
 static_assert(std::size(internal::kTextureNames) == kTextures);
 
 constexpr std::int64_t kMaxImages = 1'000'000;
+constexpr std::int64_t kImagesBetweenLooks = 4096;  // at stop_requested(): a part of a second
 // Stream ids of this file: far from those of augmentation and shuffling. The split and the index follow in the low
 // bits.
 constexpr std::uint64_t kImageStream = std::uint64_t{0x53594e} << 40;  // "SYN"
@@ -214,11 +216,14 @@ Dataset make_synthetic(const SyntheticOptions& options) {
       fail(ErrorKind::user, "[synthetic] expected 1 to {} images, got {}", kMaxImages, count);
     }
     images.records.resize(static_cast<std::size_t>(count * kRecordBytes));
-    parallel_blocks(count, 64, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        make_synthetic_record(options.seed, split, i, options.knobs, images.records.data() + i * kRecordBytes);
-      }
-    });
+    for (std::int64_t first = 0; first < count; first += kImagesBetweenLooks) {
+      if (first > 0 && stop_requested()) throw Interrupted{"making images"};
+      parallel_blocks(std::min(kImagesBetweenLooks, count - first), 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = first + begin; i < first + end; ++i) {
+          make_synthetic_record(options.seed, split, i, options.knobs, images.records.data() + i * kRecordBytes);
+        }
+      });
+    }
   };
   make_split(0, options.train, set.train);
   make_split(1, options.test, set.test);

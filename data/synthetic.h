@@ -39,7 +39,8 @@ struct SyntheticOptions {
 };
 
 /// Made by all threads of the pool; the bytes do not depend on their number.
-/// Errors (user): a count outside 1 to 1,000,000.
+/// Errors (user): a count outside 1 to 1,000,000. Throws Interrupted (core/interrupt.h) in the middle of a large set
+/// when somebody asks to stop.
 Dataset make_synthetic(const SyntheticOptions& options = {});
 
 /// One record (kRecordBytes bytes) of split 0 (train) or 1 (test). Any 100 indices from a multiple of 100 on hold each

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "data/atomic_file.h"
 
 namespace reprise {
@@ -45,6 +46,7 @@ int lock_within(const fs::path& folder, double seconds) {
   while (true) {
     int lock = try_lock(folder);
     if (lock != kHeld || std::chrono::steady_clock::now() >= end) return lock;
+    if (stop_requested()) throw Interrupted{"waiting for the run folder"};
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

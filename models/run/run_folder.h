@@ -27,7 +27,8 @@ class RunFolder {
   /// metrics: this run takes its place.
   static RunFolder create(Config& config);
 
-  /// Opens the folder of an earlier run, without the half-written files of a killed one. `lock_wait` in seconds.
+  /// Opens the folder of an earlier run, without the half-written files of a killed one. `lock_wait` in seconds. It and
+  /// create() throw Interrupted (core/interrupt.h) when somebody asks to stop while they wait for another process.
   static RunFolder resume(const std::filesystem::path& path, double lock_wait = 0);
 
   /// The configuration that an earlier run wrote, with overrides on top.

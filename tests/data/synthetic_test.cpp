@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/parallel.h"
 #include "data/cifar100.h"
 #include "data/textures.h"
@@ -32,6 +33,13 @@ TEST(Synthetic, BytesDoNotDependOnThreadsOrOnTheSetsSize) {
   set_thread_count(1);
   EXPECT_TRUE(std::equal(one.train.records.begin(), one.train.records.end(), two.train.records.begin()));
   EXPECT_TRUE(std::equal(one.test.records.begin(), one.test.records.end(), two.test.records.begin()));
+}
+
+TEST(Synthetic, ALargeSetIsLeftUnmadeWhenSomebodyAsksToStop) {
+  request_stop();
+  EXPECT_NO_THROW(make_synthetic(sized(100, 1)));
+  EXPECT_THROW(make_synthetic(sized(5000, 1)), Interrupted);
+  clear_stop_request();
 }
 
 TEST(Synthetic, SplitsSeedsAndIndicesDiffer) {

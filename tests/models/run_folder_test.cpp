@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/interrupt.h"
 #include "models/run/progress.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_folder.h"
@@ -129,6 +130,16 @@ TEST_F(RunFolderTest, ASecondProcessIsRefusedWithTheNumberOfTheFirst) {
   EXPECT_EQ(status, 0);
   EXPECT_NO_THROW(RunFolder::resume(root_ / "run", 5)) << "a lock ends with its process";
   for (int fd : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) ::close(fd);
+}
+
+TEST_F(RunFolderTest, WaitingForAnotherProcessEndsWhenSomebodyAsksToStop) {
+  Config config = config_for(root_ / "run"), second = config_for(root_ / "run");
+  second.set("run.lock_wait", 600.0, "test");
+  RunFolder held = RunFolder::create(config);
+  request_stop();
+  EXPECT_THROW(RunFolder::resume(root_ / "run", 600), Interrupted);
+  EXPECT_THROW(RunFolder::create(second), Interrupted);
+  clear_stop_request();
 }
 
 TEST_F(RunFolderTest, WhatIsNoRunFolderIsRefused) {
