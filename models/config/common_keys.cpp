@@ -78,7 +78,7 @@ std::vector<Key> train_keys() {
       text_key(
           "train.keep_best", "",
           "metric of metrics.jsonl whose best weights stay in best.safetensors: loss or peak_bytes (less is better), "
-          "accuracy, knn (more is better); empty: none"),
+          "accuracy, knn (more is better; of the test images, which then choose the weights); empty: none"),
       integer_key("train.early_stop", 0, at_least(0), "evaluations",
                   "stop after so many values of the metric train.keep_best in a row that are no better; 0: never"),
       boolean_key("train.epoch_hashes", false,
@@ -94,7 +94,8 @@ std::vector<Key> eval_keys() {
       integer_key("eval.hash_images", 256, at_least(0), "images",
                   "test images whose predictions train.epoch_hashes covers"),
       integer_key("eval.knn_every", 0, at_least(0), "steps",
-                  "steps between measurements of the k-nearest-neighbour accuracy during training; 0: never"),
+                  "steps between measurements of the k-nearest-neighbour accuracy of the test images during training; "
+                  "0: never"),
       integer_key("eval.knn_neighbours", 200, at_least(1), "images",
                   "training images that vote on the label of a test image"),
       real_key("eval.knn_temperature", 0.1, above(0), "", "a neighbour's vote weighs e^(cosine / temperature)"),

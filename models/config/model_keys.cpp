@@ -57,7 +57,9 @@ Keys queue_keys() {
       choice_key(
           "model.queue.layout", "ring", {"ring", "shift"},
           "ring: new keys overwrite the oldest at a pointer; shift: all keys move and the new ones come in front"),
-      integer_key("model.losses", 1, between(1, 2), "losses", "losses of one step; 2: each view is the query once"),
+      integer_key("model.losses", 1, between(1, 2), "losses",
+                  "losses of one step; 2: each view is the query once, the second time against a queue that holds the "
+                  "keys of the first"),
       real_key("model.temperature", 0.1, above(0), "", "divides the logits of the contrastive loss"),
       real_key("model.ema_momentum", 0.99, between(0, 1), "", "share of the key encoder that stays at each update"),
   };
