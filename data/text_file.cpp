@@ -19,12 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBlockBytes = 1 << 16;
+constexpr std::size_t kTextBlockBytes = 1 << 16;
 constexpr double kSecondsForAWriter = 2;
 
 class TextSource {
  public:
-  TextSource(const fs::path& path, std::string_view who) : path_(path), who_(who), buffer_(kBlockBytes) {
+  TextSource(const fs::path& path, std::string_view who) : path_(path), who_(who), buffer_(kTextBlockBytes) {
     // Without waiting, or a pipe that nobody writes to would hold the program for good.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor_ < 0) fail_with("open", errno);

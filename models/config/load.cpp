@@ -9,7 +9,7 @@ namespace reprise {
 namespace {
 
 /// One thing that a file or an argument says about one key (or one entry of a map key).
-struct Assignment {
+struct KeyAssignment {
   std::string key;
   std::string entry;                 // of a map key, when only that entry is meant
   const ConfigNode* node = nullptr;  // null: back to the default
@@ -34,7 +34,7 @@ class ConfigLoader {
     config.keys_ = schema_.keys_for(type);
     config.measures_ = schema_.find_model_type(type)->measures;
     for (const Key& key : config.keys_.keys()) config.settings_[key.name].value = key.default_value;
-    for (const Assignment& assignment : assignments_) apply(config, assignment);
+    for (const KeyAssignment& assignment : assignments_) apply(config, assignment);
     if (schema_.check() != nullptr) schema_.check()(config);
     return config;
   }
@@ -85,8 +85,8 @@ class ConfigLoader {
 
   /// "a.b: 1" beside "a: {b: 2}": the reader sees no duplicate, the keys are the same.
   void refuse_duplicates() const {
-    std::map<std::pair<std::string, std::string>, const Assignment*> seen;
-    for (const Assignment& assignment : assignments_) {
+    std::map<std::pair<std::string, std::string>, const KeyAssignment*> seen;
+    for (const KeyAssignment& assignment : assignments_) {
       auto [place, fresh] = seen.try_emplace({assignment.key, assignment.entry}, &assignment);
       if (fresh) continue;
       fail_config(assignment.position, "the key {} is given twice. The first is at {}",
@@ -101,7 +101,7 @@ class ConfigLoader {
   }
 
   void refuse_if_set(const Override& override) const {
-    for (const Assignment& assignment : assignments_) {
+    for (const KeyAssignment& assignment : assignments_) {
       bool whole_map =
           assignment.entry.empty() && assignment.node != nullptr && assignment.node->kind == ConfigNode::Kind::map;
       std::string name = assignment.entry.empty() ? assignment.key : assignment.key + "." + assignment.entry;
@@ -133,7 +133,7 @@ class ConfigLoader {
   void refuse_other_value(const Override& override, const Key& key) const {
     ConfigValue expected = read_value(key, override.value);
     ConfigValue current = key.default_value;
-    for (const Assignment& assignment : assignments_) {
+    for (const KeyAssignment& assignment : assignments_) {
       if (assignment.key != key.name || !assignment.entry.empty()) continue;
       current = assignment.node != nullptr ? read_value(key, *assignment.node) : key.default_value;
     }
@@ -144,14 +144,14 @@ class ConfigLoader {
   std::string find_type() const {
     const Key& key = *all_.find(schema_.type_key());
     ConfigValue value = key.default_value;
-    for (const Assignment& assignment : assignments_) {
+    for (const KeyAssignment& assignment : assignments_) {
       if (assignment.key != key.name) continue;
       value = assignment.node != nullptr ? read_value(key, *assignment.node) : key.default_value;
     }
     return std::get<std::string>(value);
   }
 
-  void apply(Config& config, const Assignment& assignment) const {
+  void apply(Config& config, const KeyAssignment& assignment) const {
     const Key* key = config.keys_.find(assignment.key);
     if (key == nullptr) {
       if (assignment.node == nullptr) return;  // a removal that reaches into another model's keys changes nothing
@@ -179,7 +179,7 @@ class ConfigLoader {
     setting.position = assignment.node->position;
   }
 
-  static void apply_entry(const Key& key, Config::Setting& setting, const Assignment& assignment) {
+  static void apply_entry(const Key& key, Config::Setting& setting, const KeyAssignment& assignment) {
     WordMap& map = std::get<WordMap>(setting.value);
     auto same = [&](const auto& pair) { return pair.first == assignment.entry; };
     if (assignment.node != nullptr) {
@@ -214,7 +214,7 @@ class ConfigLoader {
   const Schema& schema_;
   KeySet all_;
   std::vector<Override> overrides_;
-  std::vector<Assignment> assignments_;
+  std::vector<KeyAssignment> assignments_;
 };
 
 namespace {

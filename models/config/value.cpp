@@ -10,14 +10,15 @@
 namespace reprise {
 namespace {
 
-struct Unit {
+struct TextUnit {
   const char* name;
   double factor;
 };
 
-constexpr Unit kByteUnits[] = {{"kb", 1e3},     {"mb", 1e6},        {"gb", 1e9},           {"tb", 1e12},
-                               {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
-constexpr Unit kTimeUnits[] = {{"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+constexpr TextUnit kByteUnits[] = {
+    {"kb", 1e3},     {"mb", 1e6},        {"gb", 1e9},           {"tb", 1e12},
+    {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
+constexpr TextUnit kTimeUnits[] = {{"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -161,7 +162,7 @@ std::optional<std::int64_t> parse_bytes(const std::string& text) {
   }
   auto real = parse_real(number);
   if (!real) return std::nullopt;
-  for (const Unit& candidate : kByteUnits) {
+  for (const TextUnit& candidate : kByteUnits) {
     if (lower(unit) != candidate.name) continue;
     double bytes = *real * candidate.factor;
     if (!(bytes >= 0) || bytes > 4.6e18) return std::nullopt;
@@ -180,8 +181,8 @@ std::optional<double> parse_duration(const std::string& text) {
     std::size_t next = rest.find_first_of("0123456789", digits);
     auto number = parse_real(rest.substr(0, digits));
     std::string name = rest.substr(digits, next == std::string::npos ? next : next - digits);
-    const Unit* unit =
-        std::find_if(std::begin(kTimeUnits), std::end(kTimeUnits), [&](const Unit& u) { return name == u.name; });
+    const TextUnit* unit =
+        std::find_if(std::begin(kTimeUnits), std::end(kTimeUnits), [&](const TextUnit& u) { return name == u.name; });
     if (!number || unit == std::end(kTimeUnits)) return std::nullopt;
     total += *number * unit->factor;
     rest = next == std::string::npos ? "" : rest.substr(next);
