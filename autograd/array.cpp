@@ -28,6 +28,15 @@ void copy_rows(const TensorView& from, const TensorView& to, int axis, const std
   }
 }
 
+// Values that are stored as bf16 have gradients of that type, and one that is read twice has a sum of them.
+void add_bf16(const BFloat16* source, BFloat16* target, std::int64_t n) {
+  parallel_blocks(n, kSumGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      target[i] = BFloat16(static_cast<float>(target[i]) + static_cast<float>(source[i]));
+    }
+  });
+}
+
 }  // namespace
 
 void copy_strided(const TensorView& from, const TensorView& to) {
@@ -41,6 +50,7 @@ void copy_strided(const TensorView& from, const TensorView& to) {
 
 void add_into(const TensorView& from, const TensorView& to) {
   if (!to.data) return;
+  if (to.dtype == DType::bf16) return add_bf16(from.as<BFloat16>(), to.as<BFloat16>(), to.size());
   dispatch_float(to.dtype, [&]<class T>() {
     const T* source = from.as<T>();
     T* target = to.as<T>();

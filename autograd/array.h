@@ -10,7 +10,7 @@ namespace reprise {
 /// to = from, element by element; same shape and dtype, any strides.
 void copy_strided(const TensorView& from, const TensorView& to);
 
-/// to += from; contiguous, same shape, f32 or f64.
+/// to += from; contiguous, same shape, f32, f64 or bf16 (each sum rounded).
 void add_into(const TensorView& from, const TensorView& to);
 
 /// Every element = value; contiguous.

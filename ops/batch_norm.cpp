@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/batch_norm_kernels.h"
+#include "ops/broadcast.h"
 #include "ops/kernels.h"
 
 namespace reprise {
@@ -84,16 +85,31 @@ U* channel_vector(std::byte* workspace, const norm_kernels::Sizes& s, int which)
   return reinterpret_cast<U*>(workspace + which * channel_bytes(s));
 }
 
+/// A running statistic as the loop below takes it: one that lies by strides goes through `scratch`. (The tape makes
+/// inputs contiguous; what is updated it leaves where it is.)
+template <class T>
+TensorView packed_statistic(const TensorView& statistic, T* scratch) {
+  if (statistic.contiguous()) return statistic;
+  TensorView packed{reinterpret_cast<std::byte*>(scratch), statistic.dtype, statistic.shape,
+                    contiguous_strides(statistic.shape)};
+  copy_elements(packed, statistic);
+  return packed;
+}
+
 template <class T>
 void update_running(const ForwardContext& c, const norm_kernels::Sizes& s, const double* mean, const double* variance) {
   if (!c.writes(0)) return;
   double momentum = c.attrs->real(kMomentum), rows = static_cast<double>(s.rows), unbias = rows / (rows - 1);
-  T *running_mean = c.update(0).as<T>(), *running_variance = c.update(1).as<T>();
+  TensorView means = packed_statistic(c.update(0), channel_vector<T>(c.workspace, s, 4)),
+             variances = packed_statistic(c.update(1), channel_vector<T>(c.workspace, s, 5));
+  T *running_mean = means.as<T>(), *running_variance = variances.as<T>();
   for (std::int64_t i = 0; i < s.channels; ++i) {
     running_mean[i] = static_cast<T>((1 - momentum) * static_cast<double>(running_mean[i]) + momentum * mean[i]);
     running_variance[i] =
         static_cast<T>((1 - momentum) * static_cast<double>(running_variance[i]) + momentum * variance[i] * unbias);
   }
+  if (means.data != c.update(0).data) copy_elements(c.update(0), means);
+  if (variances.data != c.update(1).data) copy_elements(c.update(1), variances);
 }
 
 template <class T>

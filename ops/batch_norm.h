@@ -23,7 +23,7 @@ struct BatchNormOptions {
   double eps = 1e-5;
 };
 
-/// x [..., c]; gamma, beta, running_mean, running_var [c] of x's dtype.
+/// x [..., c]; gamma, beta, running_mean, running_var [c] of x's dtype, of any strides.
 /// Errors (user): shapes; training on fewer than two values per channel.
 Value batch_norm(Tape& tape, Arg x, Arg gamma, Arg beta, const Tensor& running_mean, const Tensor& running_var,
                  const BatchNormOptions& options = {});

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/broadcast.h"
+#include "ops/elementwise_functors.h"
 #include "ops/kernels.h"
 #include "ops/shape_ops.h"
 
@@ -12,7 +13,7 @@ namespace reprise {
 
 namespace {
 
-// Truncation towards zero where the number fits; the nearest end of the range where it does not; NaN becomes 0.
+// The rule for floats: ops/cast.h.
 template <class To>
 To to_integer(double x) {
   if (!(x == x)) return To(0);
@@ -26,7 +27,8 @@ To convert(From x) {
   if constexpr (std::is_same_v<From, BFloat16>) {
     return convert<To>(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, BFloat16>) {
-    return BFloat16(static_cast<float>(x));
+    if constexpr (std::is_same_v<From, float>) return BFloat16(x);
+    return functors::to_bf16(static_cast<double>(x));
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {

@@ -15,7 +15,12 @@ namespace fn = functors;
 void infer(InferContext& c) {
   require_number(c, 0);
   require_same_dtype(c, 0, 1);
-  c.result(0, static_cast<DType>(c.attrs().integer(0)), require_broadcast(c, 0, 1));
+  auto dtype = static_cast<DType>(c.attrs().integer(0));
+  if (!is_compute_float(dtype) || (is_compute_float(c.dtype(0)) && dtype != c.dtype(0))) {
+    fail(ErrorKind::user, "[{}] expected a result in the operands' float type (f32 or f64 for integers), got {} for {}",
+         c.op().name, to_string(dtype), to_string(c.dtype(0)));
+  }
+  c.result(0, dtype, require_broadcast(c, 0, 1));
 }
 
 template <class F>

@@ -183,6 +183,7 @@ ConvGeometry conv_geometry(const Shape& x, const Shape& weight, const Attrs& att
          "[conv2d] expected a kernel that fits into the padded image, got x {} and weight {} with padding {}x{}",
          to_string(x), to_string(weight), g.padding.h, g.padding.w);
   }
+  element_count({g.n, g.oh, g.ow, g.out});  // refuses what no memory holds, before sizes are reckoned from it
   return g;
 }
 

@@ -1,7 +1,8 @@
 // 2-D convolution (cross-correlation, as in every training framework): activations NHWC, weight OIHW.
 //
-// f32 by oneDNN where it is built in, else by im2col and Eigen; f64 by the latter. The choice follows a fixed rule
-// (ops/implementation.h). oneDNN's weight gradients repeat bit for bit at one thread count, but differ between counts.
+// f32 by our Winograd kernels where they pay, else by oneDNN where it is built in, else by im2col and Eigen; f64 by the
+// latter. The choice follows a fixed rule (ops/implementation.h). oneDNN's weight gradients repeat bit for bit at one
+// thread count, but differ between counts. Winograd makes tiles of 4 x 4 pixels: an infinity or NaN reaches all of one.
 #pragma once
 
 #include <cstdint>

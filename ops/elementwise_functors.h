@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "core/dtype.h"
@@ -27,7 +28,16 @@ REPRISE_FUNCTOR(Add, (T a, T b), return a + b)
 REPRISE_FUNCTOR(Sub, (T a, T b), return a - b)
 REPRISE_FUNCTOR(Mul, (T a, T b), return a * b)
 REPRISE_FUNCTOR(Div, (T a, T b), return a / b)
-REPRISE_FUNCTOR(DivGradB, (T g, T a, T b), return -g * a / (b * b))
+struct DivGradB {
+  /// -g a / b^2; divided by b twice where the square leaves the range of T, which the result need not do.
+  template <class T>
+  REPRISE_HOST_DEVICE T operator()(T g, T a, T b) const {
+    constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+    T product = -g * a, square = b * b;
+    bool fits = square >= kLeast && square <= kMost;
+    return (fits ? product : product / b) / (fits ? square : b);
+  }
+};
 REPRISE_FUNCTOR(Less, (T a, T b), return T(a < b))
 REPRISE_FUNCTOR(LessEqual, (T a, T b), return T(a <= b))
 REPRISE_FUNCTOR(Greater, (T a, T b), return T(a > b))
@@ -60,8 +70,17 @@ struct Mod {
 
 // ---- one operand
 REPRISE_FUNCTOR(Copy, (T x), return x)
-REPRISE_FUNCTOR(Neg, (T x), return -x)
-REPRISE_FUNCTOR(Abs, (T x), return x < T(0) ? -x : x + T(0))  // + 0: the absolute value of -0 is 0
+struct Neg {
+  template <class T>
+  REPRISE_HOST_DEVICE T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(std::make_unsigned_t<T>(0) - static_cast<std::make_unsigned_t<T>>(x));  // goes round too
+    } else {
+      return -x;
+    }
+  }
+};
+REPRISE_FUNCTOR(Abs, (T x), return x < T(0) ? Neg{}(x) : x + T(0))  // + 0: the absolute value of -0 is 0
 REPRISE_FUNCTOR(Exp, (T x), return math::exp(x))
 REPRISE_FUNCTOR(Log, (T x), return std::log(x))
 REPRISE_FUNCTOR(Sqrt, (T x), return std::sqrt(x))
@@ -74,19 +93,21 @@ REPRISE_FUNCTOR(Gelu, (T x), return T(0.5) * x * (T(1) + std::erf(x * T(0.707106
 REPRISE_FUNCTOR(Silu, (T x), return x * math::sigmoid(x))
 REPRISE_FUNCTOR(Round, (T x), return std::nearbyint(x))
 
+/// The nearest bf16 number. Rounds once: through the nearest f32 it would round twice. So where the double lies between
+/// two floats the odd one of them is taken, which is never a tie of the second rounding.
+REPRISE_HOST_DEVICE inline BFloat16 to_bf16(double x) {
+  float f = static_cast<float>(x);
+  double back = static_cast<double>(f);
+  std::uint32_t word = std::bit_cast<std::uint32_t>(f);
+  if (back != x && x == x && (word & 1u) == 0) {
+    f = std::bit_cast<float>(std::fabs(x) > std::fabs(back) ? word + 1u : word - 1u);
+  }
+  return BFloat16(f);
+}
+
 struct RoundBf16 {
   REPRISE_HOST_DEVICE float operator()(float x) const { return static_cast<float>(BFloat16(x)); }
-  /// Rounds once: through the nearest f32 it would round twice. So where the double lies between two floats the odd
-  /// one of them is taken, which is never a tie of the second rounding.
-  REPRISE_HOST_DEVICE double operator()(double x) const {
-    float f = static_cast<float>(x);
-    double back = static_cast<double>(f);
-    std::uint32_t word = std::bit_cast<std::uint32_t>(f);
-    if (back != x && x == x && (word & 1u) == 0) {
-      f = std::bit_cast<float>(std::fabs(x) > std::fabs(back) ? word + 1u : word - 1u);
-    }
-    return static_cast<double>(static_cast<float>(BFloat16(f)));
-  }
+  REPRISE_HOST_DEVICE double operator()(double x) const { return static_cast<double>(static_cast<float>(to_bf16(x))); }
 };
 
 template <class T>
@@ -97,7 +118,7 @@ struct Clamp {
 template <class T>
 struct ClampGrad {
   T lo, hi;
-  REPRISE_HOST_DEVICE T operator()(T g, T x) const { return x < lo || x > hi ? T(0) : g; }
+  REPRISE_HOST_DEVICE T operator()(T g, T x) const { return x >= lo && x <= hi ? g : T(0); }
 };
 template <class T>
 struct Scale {

@@ -15,6 +15,13 @@ decltype(auto) dispatch_number(DType dtype, F&& f) {
   return dispatch_float(dtype, f);
 }
 
+/// dispatch_float with bf16 too: for gradients of values that are stored so.
+template <class F>
+decltype(auto) dispatch_gradient(DType dtype, F&& f) {
+  if (dtype == DType::bf16) return f.template operator()<BFloat16>();
+  return dispatch_float(dtype, f);
+}
+
 inline bool is_compute_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
 inline bool is_index(DType dtype) { return dtype == DType::i64 || dtype == DType::i32; }
 

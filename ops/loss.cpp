@@ -327,6 +327,10 @@ std::int64_t count_top_k(const Tensor& logits, const Tensor& labels, int k) {
     fail(ErrorKind::user, "[count_top_k] expected logits [n, classes] and labels [n], got {} and {}",
          to_string(logits.shape()), to_string(labels.shape()));
   }
+  if (!is_compute_float(logits.dtype()) || labels.dtype() != DType::i64) {
+    fail(ErrorKind::user, "[count_top_k] expected logits of f32 or f64 and labels of i64, got {} and {}",
+         to_string(logits.dtype()), to_string(labels.dtype()));
+  }
   std::int64_t n = logits.shape()[0], classes = logits.shape()[1], hits = 0;
   std::span<const std::int64_t> wanted = labels.host_read<std::int64_t>();
   check_labels("count_top_k", wanted.data(), n, classes);

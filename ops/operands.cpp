@@ -1,6 +1,8 @@
 #include "ops/operands.h"
 
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "ops/cast.h"
 
@@ -8,12 +10,28 @@ namespace reprise {
 
 namespace {
 
+/// Whether C++ may convert the number to the type. What it leaves undefined goes through cast, whose rule is told.
+bool converts(double number, DType dtype) {
+  return is_floating(dtype) || dispatch_any(dtype, [&]<class T>() {
+           if constexpr (std::is_same_v<T, bool> || !std::is_integral_v<T>) {
+             return true;
+           } else {
+             return number > static_cast<double>(std::numeric_limits<T>::min()) - 1 &&
+                    number < std::ldexp(1.0, std::numeric_limits<T>::digits);
+           }
+         });
+}
+
 bool is_whole(double number) { return std::nearbyint(number) == number && std::fabs(number) < 9.2e18; }
 
 }  // namespace
 
 Arg as_dtype(Tape& tape, Arg arg, DType dtype) {
-  if (is_number(arg)) return tape.constant(std::get<double>(arg.what()), dtype);
+  if (is_number(arg)) {
+    double number = std::get<double>(arg.what());
+    if (!converts(number, dtype)) return cast(tape, tape.constant(number, DType::f64), dtype);
+    return tape.constant(number, dtype);
+  }
   if (is_left_out(arg) || arg.dtype() == dtype) return arg;
   return cast(tape, std::move(arg), dtype);
 }

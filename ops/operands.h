@@ -11,7 +11,8 @@ namespace reprise {
 inline bool is_number(const Arg& arg) { return std::holds_alternative<double>(arg.what()); }
 inline bool is_left_out(const Arg& arg) { return std::holds_alternative<std::monostate>(arg.what()); }
 
-/// `arg` in `dtype`: a number becomes a constant, another dtype is cast by a recorded node.
+/// `arg` in `dtype`: a number becomes a constant, another dtype (and a number beyond an integer type) is cast by a
+/// recorded node.
 Arg as_dtype(Tape& tape, Arg arg, DType dtype);
 
 /// Whether arithmetic with `arg` leaves the integers: a float, or a number that is not whole.

@@ -21,7 +21,7 @@ PoolGeometry pool_geometry(const char* op, const Shape& x, const Attrs& attrs) {
   g.padding = Pair(attrs.integer(4), attrs.integer(5));
   if (x.size() != 4) fail(ErrorKind::user, "[{}] expected x [n, h, w, c], got {}", op, to_string(x));
   bool sane = g.window.h > 0 && g.window.w > 0 && g.stride.h > 0 && g.stride.w > 0 && g.padding.h >= 0 &&
-              g.padding.w >= 0 && 2 * g.padding.h <= g.window.h && 2 * g.padding.w <= g.window.w;
+              g.padding.w >= 0 && g.padding.h <= g.window.h / 2 && g.padding.w <= g.window.w / 2;
   if (!sane) {
     fail(ErrorKind::user,
          "[{}] expected window and stride of at least 1 and padding of at most half the window, got window {}x{}, "
@@ -29,6 +29,7 @@ PoolGeometry pool_geometry(const char* op, const Shape& x, const Attrs& attrs) {
          op, g.window.h, g.window.w, g.stride.h, g.stride.w, g.padding.h, g.padding.w);
   }
   g.n = x[0], g.h = x[1], g.w = x[2], g.c = x[3];
+  if (g.h < 1 || g.w < 1) fail(ErrorKind::user, "[{}] expected at least one pixel, got x {}", op, to_string(x));
   g.oh = window_count(g.h, g.window.h, g.stride.h, g.padding.h, 1);
   g.ow = window_count(g.w, g.window.w, g.stride.w, g.padding.w, 1);
   if (g.oh < 1 || g.ow < 1) {
@@ -76,7 +77,7 @@ void prepare_gradient(T* dx, const PoolGeometry& g, std::int64_t image, bool acc
 void infer_max(InferContext& c) {
   require_float(c, 0);
   PoolGeometry g = pool_geometry("max_pool2d", c.shape(0), c.attrs());
-  if (g.window.h * g.window.w > 255) {
+  if (g.window.h > 255 || g.window.w > 255 || g.window.h * g.window.w > 255) {
     fail(ErrorKind::user, "[max_pool2d] expected a window of at most 255 positions, got {}x{}", g.window.h, g.window.w);
   }
   Shape shape{g.n, g.oh, g.ow, g.c};

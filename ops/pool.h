@@ -20,7 +20,7 @@ struct PoolOptions {
 };
 
 /// x [n, h, w, c] to [n, oh, ow, c]. Padding never wins a maximum; ties go to the first position in row order.
-/// Errors (user): a window that does not fit, more than 255 positions, padding beyond half of the window.
+/// Errors (user): no pixels, a window that does not fit, more than 255 positions, padding beyond half of the window.
 Value max_pool2d(Tape& tape, Arg x, const PoolOptions& options = {});
 /// Sum over the window divided by its full size. Errors (user): as max_pool2d, but for the number of positions.
 Value avg_pool2d(Tape& tape, Arg x, const PoolOptions& options = {});

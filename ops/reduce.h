@@ -21,7 +21,7 @@ Value max(Tape& tape, Arg x, bool keep = false);
 /// nothing.
 Value sum_axis(Tape& tape, Arg x, std::int64_t axis, bool keep = false);
 Value mean_axis(Tape& tape, Arg x, std::int64_t axis, bool keep = false);
-/// The gradient of max goes to the first maximum.
+/// NaN counts as largest. The gradient of max goes to the first maximum.
 Value max_axis(Tape& tape, Arg x, std::int64_t axis, bool keep = false);
 
 void register_reduce_ops();

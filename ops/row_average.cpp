@@ -88,6 +88,7 @@ void infer_ema(InferContext& c) {
     fail(ErrorKind::user, "[ema_rows] expected a target whose rows lie in one piece each, got {} with strides {}",
          to_string(to), to_string(c.operand(kTo).strides));
   }
+  require_joinable(c, list, rest_of(to));
   Shape full = join(list, rest_of(to));
   bool fits = value.size() == full.size();
   for (int a = 0; a < full.size() && fits; ++a) fits = value[a] == full[a] || (a < list.size() && value[a] == 1);

@@ -121,6 +121,12 @@ Shape rest_of(const Shape& shape) {
   return rest;
 }
 
+void require_joinable(const InferContext& c, const Shape& first, const Shape& rest) {
+  if (first.size() + rest.size() <= kMaxRank) return;
+  fail(ErrorKind::user, "[{}] expected indices and rows of at most {} axes together, got indices {} and rows {}",
+       c.op().name, kMaxRank, to_string(first), to_string(rest));
+}
+
 Shape join(const Shape& first, const Shape& rest) {
   Shape joined = first;
   for (std::int64_t d : rest) joined.push_back(d);

@@ -31,6 +31,8 @@ TensorView row_of(const TensorView& view, std::int64_t row);
 
 /// A shape without its first axis.
 Shape rest_of(const Shape& shape);
+/// Errors (user): an index of shape `first` and rows of shape `rest` give more axes than a tensor has.
+void require_joinable(const InferContext& c, const Shape& first, const Shape& rest);
 /// `first` followed by `rest`.
 Shape join(const Shape& first, const Shape& rest);
 

@@ -25,6 +25,7 @@ void infer_assign(InferContext& c) {
   require_index(c, kRows);
   require_same_dtype(c, kValue, kTo);
   if (c.shape(kTo).empty()) fail(ErrorKind::user, "[{}] expected a target with at least one axis, got []", c.op().name);
+  require_joinable(c, c.shape(kRows), rest_of(c.shape(kTo)));
   Shape full = full_shape(c.shape(kRows), c.shape(kTo));
   require_broadcasts_to(c, kValue, full, "the rows' shape");
   std::int64_t list = round_up_64(row_list_bytes(element_count(c.shape(kRows))));
@@ -100,8 +101,7 @@ void backward_value(BackwardContext& c, const TensorView& g, const std::int64_t*
   if constexpr (mode == Mode::mul) {
     for_each_row(c.old(0), full, rows, count, [](const TensorView& old, const TensorView& to) { multiply(to, old); });
   }
-  if (!broadcast) return;
-  dispatch_float(g.dtype, [&]<class T>() { sum_elements<T, T>(fn::Copy{}, full.shape, grad, 1.0, full); });
+  if (broadcast) sum_to_operand(full, grad);
 }
 
 // The target's gradient: g, with the listed rows 0 (assign) or times the value (mul).

@@ -2,6 +2,7 @@
 #include "ops/rows.h"
 
 #include <cstring>
+#include <type_traits>
 
 #include "ops/broadcast.h"
 #include "ops/kernels.h"
@@ -41,18 +42,27 @@ void copy_rows(const TensorView& to, const TensorView& from, const std::int64_t*
   });
 }
 
+template <class T>
+T sum_of_two(T a, T b) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    return BFloat16(static_cast<float>(a) + static_cast<float>(b));
+  } else {
+    return a + b;
+  }
+}
+
 /// to[rows[i], ...] += from[i, ...] in order of i; both contiguous. Threads share out columns, so the order is that of
 /// i.
 void add_to_rows(const TensorView& to, const TensorView& from, const std::int64_t* rows, std::int64_t count) {
   std::int64_t width = element_count(rest_of(to.shape));
   std::int64_t columns = count * width <= kElementGrain ? std::max<std::int64_t>(1, width) : kColumnsOfRow;
-  dispatch_float(to.dtype, [&]<class T>() {
+  dispatch_gradient(to.dtype, [&]<class T>() {
     parallel_blocks(width, columns, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = 0; i < count; ++i) {
         T* sum = to.as<T>() + rows[i] * width;
         const T* term = from.as<T>() + i * width;
 #pragma omp simd
-        for (std::int64_t j = begin; j < end; ++j) sum[j] += term[j];
+        for (std::int64_t j = begin; j < end; ++j) sum[j] = sum_of_two(sum[j], term[j]);
       }
     });
   });
@@ -62,6 +72,7 @@ void add_to_rows(const TensorView& to, const TensorView& from, const std::int64_
 void infer_gather(InferContext& c) {
   require_table(c, 0);
   require_index(c, 1);
+  require_joinable(c, c.shape(1), rest_of(c.shape(0)));
   std::int64_t list = row_list_bytes(element_count(c.shape(1)));
   c.workspace(list, list);
   c.result(0, c.dtype(0), join(c.shape(1), rest_of(c.shape(0))));

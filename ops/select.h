@@ -23,7 +23,8 @@ struct TopK {
   Value values;   // [..., k], falling
   Value indices;  // [..., k], i64
 };
-/// The k largest of the last axis, the lower index first on ties; no gradient. Errors (user): k outside [1, extent].
+/// The k largest of the last axis, the lower index first on ties; no gradient. NaN counts as largest. Errors (user): k
+/// outside [1, extent].
 TopK top_k(Tape& tape, Arg x, std::int64_t k);
 
 void register_select_ops();

@@ -77,7 +77,11 @@ void backward_transpose(BackwardContext& c) {
 // ---- slice; the wrapper has brought start and stop into the extent
 std::int64_t slice_extent(const Attrs& attrs) {
   std::int64_t start = attrs.integer(1), stop = attrs.integer(2), step = attrs.integer(3);
-  return stop <= start ? 0 : (stop - start + step - 1) / step;
+  return stop <= start ? 0 : (stop - start - 1) / step + 1;
+}
+/// The step as far as it matters: one beyond the extent meets no second element, and its product might overflow.
+std::int64_t slice_step(const Attrs& attrs, std::int64_t extent) {
+  return std::min(attrs.integer(3), std::max<std::int64_t>(1, extent));
 }
 
 void infer_slice(InferContext& c) {
@@ -95,15 +99,16 @@ void infer_slice(InferContext& c) {
   Strides strides = c.operand(0).strides;
   out[a] = slice_extent(c.attrs());
   std::int64_t offset = out[a] == 0 ? 0 : start * strides[a];
-  strides[a] *= c.attrs().integer(3);
+  strides[a] *= slice_step(c.attrs(), shape[a]);
   c.view_result(out, strides, offset);
 }
 
 void backward_slice(BackwardContext& c) {
   const TensorView& g = c.grad_out(0);
   const TensorView& to = c.grad(0);
-  TensorView part = part_of(to, static_cast<int>(c.attrs->integer(0)), c.attrs->integer(1), slice_extent(*c.attrs),
-                            c.attrs->integer(3));
+  int axis = static_cast<int>(c.attrs->integer(0));
+  std::int64_t step = slice_step(*c.attrs, to.shape[axis]);
+  TensorView part = part_of(to, axis, c.attrs->integer(1), slice_extent(*c.attrs), step);
   if (c.accumulates(0)) {
     if (g.size() > 0) add_elements(part, g);
   } else {
@@ -236,15 +241,16 @@ const Op kStopGradient{.name = "stop_gradient",
 
 Value reshape(Tape& tape, Arg x, Shape shape) {
   std::int64_t known = 1;
+  bool over = false;
   int unknown = -1;
   for (int a = 0; a < shape.size(); ++a) {
     if (shape[a] == -1 && unknown < 0) {
       unknown = a;
     } else {
-      known *= shape[a];
+      over |= __builtin_mul_overflow(known, shape[a], &known);
     }
   }
-  if (unknown >= 0 && known > 0) shape[unknown] = element_count(x.shape()) / known;
+  if (unknown >= 0 && known > 0 && !over) shape[unknown] = element_count(x.shape()) / known;
   return tape.apply_one(kReshape, {std::move(x)}, Attrs().add(shape));
 }
 

@@ -109,9 +109,7 @@ void backward_softmax(BackwardContext& c) {
 }
 
 template <class T, class L>
-T log_sum_exp(const L& x, std::int64_t n) {
-  if (n == 0) return -std::numeric_limits<T>::infinity();
-  T shift = shift_of(largest(x, n));
+T log_sum_exp(const L& x, std::int64_t n, T shift) {
   double total = sum_line<T>(n, [&](std::int64_t i) { return math::exp(x[i] - shift); });
   return static_cast<T>(static_cast<double>(shift) + std::log(total));
 }
@@ -119,7 +117,8 @@ T log_sum_exp(const L& x, std::int64_t n) {
 void forward_log_softmax(ForwardContext& c) {
   for_each_line(c, c.in(0), [&]<class T>(std::int64_t n, std::int64_t, auto at) {
     auto x = at(c.in(0));
-    T total = log_sum_exp<T>(x, n);
+    if (n == 0) return;
+    T total = log_sum_exp<T>(x, n, shift_of(largest(x, n)));
     fill_line(at(c.out(0)), n, [=](std::int64_t i) { return x[i] - total; });
   });
 }
@@ -144,7 +143,10 @@ void infer_logsumexp(InferContext& c) {
 
 void forward_logsumexp(ForwardContext& c) {
   for_each_line(c, c.in(0), [&]<class T>(std::int64_t n, std::int64_t number, auto at) {
-    c.out(0).as<T>()[number] = log_sum_exp<T>(at(c.in(0)), n);
+    auto x = at(c.in(0));
+    T top = n > 0 ? largest(x, n) : -std::numeric_limits<T>::infinity();
+    // Without a shift an infinity stays what it is; shifted by itself it would be NaN.
+    c.out(0).as<T>()[number] = log_sum_exp<T>(x, n, std::isinf(top) ? T(0) : top);
   });
 }
 

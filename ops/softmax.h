@@ -18,7 +18,8 @@ extern const Op kLogSumExp;
 Value softmax(Tape& tape, Arg x, std::int64_t axis = -1);
 /// x - logsumexp(x); the rest as softmax.
 Value log_softmax(Tape& tape, Arg x, std::int64_t axis = -1);
-/// log(sum(exp(x))) along `axis`, which goes or, with `keep`, stays with extent 1. Errors as softmax.
+/// log(sum(exp(x))) along `axis`, which goes or, with `keep`, stays with extent 1; minus infinity of nothing. Errors as
+/// softmax.
 Value logsumexp(Tape& tape, Arg x, std::int64_t axis = -1, bool keep = false);
 
 void register_softmax_ops();

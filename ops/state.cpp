@@ -43,9 +43,7 @@ void forward_in_place(ForwardContext& c) {
 // The gradient of a value that was broadcast to the target: summed over the axes it was broadcast along.
 void sum_to_value(BackwardContext& c) {
   if (!c.wants(kValue)) return;
-  const TensorView& g = c.grad_updated(0);
-  const TensorView& to = c.grad(kValue);
-  dispatch_float(g.dtype, [&]<class T>() { sum_elements<T, T>(fn::Copy{}, g.shape, to, 1.0, g); });
+  sum_to_operand(c.grad_updated(0), c.grad(kValue));
 }
 
 void backward_mul(BackwardContext& c) {

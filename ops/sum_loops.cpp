@@ -1,6 +1,10 @@
 #include "ops/sum_loops.h"
 
 #include <cstring>
+#include <type_traits>
+
+#include "ops/elementwise_functors.h"
+#include "ops/kernels.h"
 
 namespace reprise::loops {
 
@@ -81,8 +85,14 @@ class Summation {
 
   void store(std::int64_t item, const double* totals) const {
     std::int64_t first = first_result(item), width = item_width(item);
-    dispatch_float(out_.dtype, [&]<class T>() {
-      for (std::int64_t i = 0; i < width; ++i) out_.as<T>()[first + i] = static_cast<T>(totals[i] * scale_);
+    dispatch_gradient(out_.dtype, [&]<class T>() {
+      for (std::int64_t i = 0; i < width; ++i) {
+        if constexpr (std::is_same_v<T, BFloat16>) {
+          out_.as<T>()[first + i] = functors::to_bf16(totals[i] * scale_);
+        } else {
+          out_.as<T>()[first + i] = static_cast<T>(totals[i] * scale_);
+        }
+      }
     });
   }
 
@@ -99,7 +109,7 @@ class Summation {
     return run;
   }
 
-  // Rows [begin, stop) of the reduced axes, added in the result's own type, then to the totals.
+  // Rows [begin, stop) of the reduced axes, added in the type of the sums, then to the totals.
   void add_rows(LoopCursor& cursor, const std::byte* const* base, std::int64_t begin, std::int64_t stop,
                 std::int64_t end, std::int64_t width, double* totals) const {
     double part[kSumTile];
@@ -112,7 +122,7 @@ class Summation {
       begin += rows;
       if (begin < end) cursor.advance(rows);
     }
-    dispatch_float(out_.dtype, [&]<class T>() {
+    dispatch_float(out_.dtype == DType::bf16 ? DType::f32 : out_.dtype, [&]<class T>() {
       for (std::int64_t i = 0; i < width; ++i) {
         T value;
         std::memcpy(&value, reinterpret_cast<const std::byte*>(part) + i * sizeof(T), sizeof(T));
@@ -170,3 +180,29 @@ void run_sum(const SumKernels& kernels, const Shape& shape, const TensorView& ou
 }
 
 }  // namespace reprise::loops
+
+namespace reprise {
+
+namespace {
+
+struct WidenBf16 {
+  float operator()(BFloat16 x) const { return static_cast<float>(x); }
+};
+
+}  // namespace
+
+void sum_to_operand(const TensorView& g, const TensorView& to) {
+  if (g.dtype != DType::bf16) {
+    dispatch_float(g.dtype, [&]<class T>() { sum_elements<T, T>(functors::Copy{}, g.shape, to, 1.0, g); });
+  } else if (to.size() == g.size()) {
+    copy_elements({to.data, to.dtype, g.shape, contiguous_strides(g.shape)}, g);
+  } else {
+    WidenBf16 widen;
+    const TensorView* in[] = {&g};
+    loops::SumKernels kernels{&loops::sum_kernel<float, WidenBf16, BFloat16>,
+                              &loops::add_kernel<float, WidenBf16, BFloat16>, &widen};
+    loops::run_sum(kernels, g.shape, to, 1.0, in, 1);
+  }
+}
+
+}  // namespace reprise

@@ -73,7 +73,8 @@ struct SumKernels {
   const void* functor;
 };
 
-/// Plans the loops over `shape` and runs the kernels; `out` (f32 or f64) is smaller than `shape`.
+/// Plans the loops over `shape` and runs the kernels; `out` (f32, f64, or bf16 with kernels that add floats) is smaller
+/// than `shape`.
 void run_sum(const SumKernels& kernels, const Shape& shape, const TensorView& out, double scale,
              const TensorView* const* in, int count);
 
@@ -93,5 +94,9 @@ void sum_elements(const F& f, const Shape& shape, const TensorView& out, double 
   loops::SumKernels kernels{&loops::sum_kernel<T, F, In...>, &loops::add_kernel<T, F, In...>, &f};
   loops::run_sum(kernels, shape, out, scale, views, static_cast<int>(sizeof...(In)));
 }
+
+/// The gradient of an operand that was broadcast and nothing else: g, summed to the shape of `to`. f32, f64, or bf16
+/// (whose terms are added as floats).
+void sum_to_operand(const TensorView& g, const TensorView& to);
 
 }  // namespace reprise

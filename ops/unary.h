@@ -1,4 +1,5 @@
-// Functions of one operand, element by element, on f32 and f64; neg and abs on i64 too.
+// Functions of one operand, element by element, on f32 and f64; neg and abs on i64 too, where the least number is its
+// own negative.
 //
 // Each saves the one of its operand and its result that its derivative is cheapest in, and nothing where it needs none.
 #pragma once

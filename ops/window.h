@@ -15,10 +15,15 @@ struct Pair {
   friend constexpr bool operator==(const Pair&, const Pair&) = default;
 };
 
-/// Number of window positions along one axis; 0 or less when the window does not fit.
+/// Number of window positions along one axis; 0 when the window does not fit, or is of numbers beyond 64 bits.
 constexpr std::int64_t window_count(std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                                     std::int64_t dilation) {
-  std::int64_t room = extent + 2 * padding - dilation * (kernel - 1) - 1;
+  std::int64_t reach = 0, padded = 0;
+  if (__builtin_mul_overflow(dilation, kernel - 1, &reach) || __builtin_mul_overflow(padding, 2, &padded) ||
+      __builtin_add_overflow(padded, extent, &padded)) {
+    return 0;
+  }
+  std::int64_t room = padded - reach - 1;
   return room < 0 ? 0 : room / stride + 1;
 }
 

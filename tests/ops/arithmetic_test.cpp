@@ -63,6 +63,19 @@ TEST(Arithmetic, AnOperandTwiceGetsBothGradients) {
   EXPECT_EQ(Lab::gradient(x), (Numbers{2 * 3 + 2, -2 * 2 + 2}));
 }
 
+TEST(Arithmetic, TheGradientOfADivisorIsRightWhereItsSquareLeavesTheRange) {
+  Lab lab(Method::retain, DType::f32);
+  Tape& t = *lab.tape;
+  LeafRef a = lab.leaf({5}, {1e-20, 1e20, 3, 0, 1}), b = lab.leaf({5}, {1e-20, 1e20, -2, 1e-30, 0});
+  t.backward(div(t, a, b));
+  Numbers got = Lab::gradient(b);
+  EXPECT_NEAR(got[0] / -1e20, 1, 1e-6);
+  EXPECT_NEAR(got[1] / -1e-20, 1, 1e-6);
+  EXPECT_EQ(got[2], -0.75);
+  EXPECT_EQ(got[3], 0);
+  EXPECT_EQ(got[4], -std::numeric_limits<double>::infinity());
+}
+
 TEST(Arithmetic, OneGradientMayTakeTheArrivingOnesMemory) {
   // Intermediate operands, so that the engine is free to reuse memory; either side may be the one that takes it.
   for (bool swap : {false, true}) {
@@ -98,6 +111,15 @@ TEST(Compare, IntegersCompareExactly) {
   EXPECT_EQ(equal(t, big, big).dtype(), DType::f64);
 }
 
+TEST(Compare, WritesNoOtherTypeThanItsOperands) {
+  Lab lab;
+  Tensor x = lab.state({2}, {1, 2});
+  for (DType wrong : {DType::f32, DType::bf16, DType::u8}) {
+    Attrs attrs = Attrs().add(static_cast<int>(wrong));
+    EXPECT_NE(user_error([&] { lab.tape->apply_one(kLess, {x, x}, attrs); }).find("[less]"), std::string::npos);
+  }
+}
+
 TEST(Cast, TruncatesAndSaturates) {
   Lab lab;
   Tape& t = *lab.tape;
@@ -111,11 +133,50 @@ TEST(Cast, TruncatesAndSaturates) {
   EXPECT_FALSE(cast(t, lab.leaf({1}, {2.5}), DType::i32).requires_grad());
 }
 
+TEST(Cast, ToBf16RoundsOnce) {
+  Lab lab;
+  Tape& t = *lab.tape;
+  // A hair above halfway between 1 and the next: f32 has the halfway point itself, which would go to the even 1.
+  Value narrow = cast(t, lab.state({3}, {1.00390625 + 1e-12, -1.00390625 - 1e-12, 1.00390625}), DType::bf16);
+  EXPECT_EQ(numbers(narrow), (Numbers{1.0078125, -1.0078125, 1}));
+  EXPECT_EQ(numbers(cast(t, lab.indices({(1 << 24) + (1 << 16) + 1}), DType::bf16)), Numbers{16908288});
+}
+
+// What is stored as bf16 has gradients of that type, which add up where it is read more than once.
+TEST(Cast, Bf16ValuesReadTwiceGetBothGradients) {
+  Lab lab;
+  Tape& t = *lab.tape;
+  LeafRef x = lab.leaf({3}, {1, 2, 3});
+  Value narrow = cast(t, x, DType::bf16);
+  t.backward(std::vector<Value>{cast(t, narrow, DType::f64), cast(t, narrow, DType::f64),
+                                mul(t, cast(t, narrow, DType::f64), 0.5)});
+  EXPECT_EQ(Lab::gradient(x), (Numbers{2.5, 2.5, 2.5}));
+}
+
 TEST(Cast, ToItsOwnTypeKeepsTheGradient) {
   Lab lab;
   LeafRef x = lab.leaf({2}, {1, 2});
   lab.tape->backward(cast(*lab.tape, cast(*lab.tape, x, DType::f32), DType::f32));
   EXPECT_EQ(Lab::gradient(x), (Numbers{1, 1}));
+}
+
+TEST(Unary, IntegersGoRound) {
+  Lab lab;
+  Tape& t = *lab.tape;
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  Tensor x = lab.indices({0, 0, -3});
+  x.host_write<std::int64_t>()[0] = least;
+  for (const Value& y : {neg(t, x), abs(t, x)}) {
+    auto got = y.tensor().host_read<std::int64_t>();
+    EXPECT_EQ(std::vector<std::int64_t>(got.begin(), got.end()), (std::vector<std::int64_t>{least, 0, 3}));
+  }
+}
+
+TEST(Unary, ClampPassesNoGradientWhereItIsNaN) {
+  Lab lab;
+  LeafRef x = lab.leaf({2}, {std::nan(""), 1});
+  lab.tape->backward(clamp(*lab.tape, x, 0, 2));
+  EXPECT_EQ(Lab::gradient(x), (Numbers{0, 1}));
 }
 
 TEST(Unary, DerivativesAtTheirCorners) {

@@ -146,6 +146,24 @@ TEST(BatchNorm, MovesRunningStatisticsByTheUnbiasedVariance) {
   }
 }
 
+// The rows of one table, as a checkpoint of pairs would have them: each statistic takes every second number.
+TEST(BatchNorm, RunningStatisticsMayLieByStrides) {
+  for (Form form : {Form::plain, Form::relu, Form::add_relu}) {
+    Bench bench(DType::f32);
+    Parts p = make_parts(bench, {6, 5}), apart = p;
+    std::vector<double> both(10);
+    for (std::size_t c = 0; c < 5; ++c) {
+      both[2 * c] = p.mean.to_doubles()[c];
+      both[2 * c + 1] = p.variance.to_doubles()[c];
+    }
+    Tensor table = bench.tensor({5, 2}, both);
+    apart.mean = table.with_view({5}, {2}, 0), apart.variance = table.with_view({5}, {2}, 1);
+    EXPECT_EQ(bytes_of(run(bench, p, form, {}).tensor()), bytes_of(run(bench, apart, form, {}).tensor()));
+    EXPECT_EQ(apart.mean.to_doubles(), p.mean.to_doubles());
+    EXPECT_EQ(apart.variance.to_doubles(), p.variance.to_doubles());
+  }
+}
+
 TEST(BatchNorm, EvalLeavesRunningStatisticsAlone) {
   Bench bench(DType::f64);
   Parts p = make_parts(bench, {6, 2});

@@ -284,6 +284,13 @@ TEST(Conv2d, RefusesShapesThatDoNotFitAndNamesBoth) {
   testing::expect_error(ErrorKind::user, {"expected bias [2]"}, [&] {
     conv2d(*bench.tape, x, bench.tensor({2, 3, 3, 3}, 2), bench.tensor({3}, 1));
   });
+  std::int64_t far = std::int64_t{1} << 62;
+  testing::expect_error(ErrorKind::user, {"a kernel that fits into the padded image"}, [&] {
+    conv2d(*bench.tape, x, bench.tensor({2, 3, 3, 3}, 2), {}, {.dilation = far});
+  });
+  testing::expect_error(ErrorKind::user, {"at most 2^48 elements"}, [&] {
+    conv2d(*bench.tape, x, bench.tensor({2, 3, 3, 3}, 2), {}, {.padding = std::int64_t{1} << 40});
+  });
   testing::expect_error(ErrorKind::user, {"got stride 0x0"}, [&] {
     conv2d(*bench.tape, x, bench.tensor({2, 3, 3, 3}, 2), {}, {.stride = 0});
   });

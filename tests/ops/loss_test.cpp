@@ -187,6 +187,8 @@ TEST(CountTopK, CountsRowsWhoseLabelIsAmongTheLargest) {
   testing::expect_error(ErrorKind::user, {"labels in [0, 4), got 4 at row 2"}, [&] {
     count_top_k(logits, bench.labels({2, 0, 4}), 1);
   });
+  testing::expect_error(ErrorKind::user, {"[count_top_k] expected logits of f32 or f64 and labels of i64"},
+                        [&] { count_top_k(logits, bench.tensor({3}, 1), 1); });
 }
 
 }  // namespace

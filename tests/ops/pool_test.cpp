@@ -111,6 +111,15 @@ TEST(Pool, RefusesWindowsThatDoNotFit) {
   testing::expect_error(ErrorKind::user, {"at most 255 positions"}, [&] {
     max_pool2d(*bench.tape, bench.tensor({1, 40, 40, 1}, 1), {.window = 16});
   });
+  std::int64_t far = std::int64_t{1} << 62;
+  testing::expect_error(ErrorKind::user, {"padding of at most half the window"},
+                        [&] { max_pool2d(*bench.tape, x, {.window = 2, .padding = far}); });
+  testing::expect_error(ErrorKind::user, {"at most 255 positions"}, [&] {
+    max_pool2d(*bench.tape, x, {.window = std::int64_t{1} << 40, .padding = std::int64_t{1} << 39});
+  });
+  testing::expect_error(ErrorKind::user, {"[max_pool2d] expected at least one pixel, got x [1, 0, 4, 2]"}, [&] {
+    max_pool2d(*bench.tape, bench.tensor({1, 0, 4, 2}, 1), {.window = 2, .padding = 1});
+  });
   testing::expect_error(ErrorKind::user, {"expected x [n, h, w, c], got [4, 4, 2]"}, [&] {
     avg_pool2d(*bench.tape, bench.tensor({4, 4, 2}, 1));
   });

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "ops/cast.h"
 #include "ops/queue.h"
+#include "ops/row_average.h"
 #include "ops/row_state.h"
 #include "ops/shape_ops.h"
 #include "ops/softmax.h"
@@ -50,6 +55,39 @@ TEST(GatherRows, RepeatedRowsAddUpInTheGradientAndOverExistingOnes) {
   for (int pass = 1; pass <= 2; ++pass) {
     t.backward(gather_rows(t, table, lab.indices({2, 0, 2})));
     EXPECT_EQ(Lab::gradient(table), (Numbers{1.0 * pass, 1.0 * pass, 0, 0, 2.0 * pass, 2.0 * pass}));
+  }
+}
+
+TEST(GatherRows, Bf16TablesHaveAGradient) {
+  Lab lab;
+  Tape& t = *lab.tape;
+  LeafRef table = lab.leaf({3, 2}, {1, 2, 3, 4, 5, 6});
+  Value rows = gather_rows(t, cast(t, table, DType::bf16), lab.indices({2, 0, 2}));
+  t.backward(cast(t, rows, DType::f64));
+  EXPECT_EQ(Lab::gradient(table), (Numbers{1, 1, 0, 0, 2, 2}));
+}
+
+TEST(GatherRows, TooManyAxesAreRefusedByName) {
+  Lab lab;
+  Tensor table = lab.state({1, 1, 1, 1, 1, 1}, {1});
+  Value index = reshape(*lab.tape, lab.indices({0}), {1, 1});
+  EXPECT_NE(user_error([&] { gather_rows(*lab.tape, table, index); }).find("[gather_rows] expected indices and rows"),
+            std::string::npos);
+  EXPECT_NE(user_error([&] { assign_rows(*lab.tape, table, index, 1.0); }).find("[assign_rows]"), std::string::npos);
+  EXPECT_NE(user_error([&] { ema_rows(*lab.tape, table, index, 1.0, 0.5); }).find("[ema_rows]"), std::string::npos);
+}
+
+TEST(RowWrites, Bf16ValuesThatAreBroadcastGetTheirGradientSummed) {
+  for (bool by_rows : {false, true}) {
+    for (bool last : {false, true}) {  // summed over the last axis, or over the first
+      Lab lab;
+      Tape& t = *lab.tape;
+      LeafRef x = last ? lab.leaf({3, 1}, {1, 2, 3}) : lab.leaf({1, 4}, {1, 2, 3, 4});
+      Value to = cast(t, lab.leaf({3, 4}, Numbers(12)), DType::bf16), value = cast(t, x, DType::bf16);
+      by_rows ? assign_rows(t, to, lab.indices({2, 0, 1}), value) : assign(t, to, value);
+      t.backward(cast(t, to, DType::f64));
+      EXPECT_EQ(Lab::gradient(x), last ? Numbers(3, 4.0) : Numbers(4, 3.0));
+    }
   }
 }
 
@@ -102,6 +140,27 @@ TEST(Assign, CastsTheValueToItsTarget) {
   add_into(*lab.tape, counts, 2.0);
   EXPECT_EQ(counts.to_doubles(), (Numbers{5, -1}));
   EXPECT_NE(user_error([&] { assign(*lab.tape, counts, lab.indices({1, 2, 3})); }).find("[assign]"), std::string::npos);
+}
+
+// Numbers that an integer has no place for: as cast has it, and not what C++ leaves undefined.
+TEST(Assign, ANumberBeyondAnIntegerTypeBecomesItsEnd) {
+  Lab lab;
+  Tape& t = *lab.tape;
+  auto after = [&](DType dtype, double number) {
+    Tensor to = make_tensor(lab.memory.allocator(), lab.memory.observer(), dtype, {1}, Category::state, true);
+    assign(t, to, number);
+    return to;
+  };
+  EXPECT_EQ(after(DType::i32, 1e12).host_read<std::int32_t>()[0], std::numeric_limits<std::int32_t>::max());
+  EXPECT_EQ(after(DType::i32, -1e12).host_read<std::int32_t>()[0], std::numeric_limits<std::int32_t>::min());
+  EXPECT_EQ(after(DType::i32, 2147483647.5).host_read<std::int32_t>()[0], std::numeric_limits<std::int32_t>::max());
+  EXPECT_EQ(after(DType::i64, 1e19).host_read<std::int64_t>()[0], std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(after(DType::i64, -HUGE_VAL).host_read<std::int64_t>()[0], std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(after(DType::i64, std::nan("")).host_read<std::int64_t>()[0], 0);
+  EXPECT_EQ(after(DType::u8, 300).host_read<std::uint8_t>()[0], 255);
+  EXPECT_EQ(after(DType::u8, -1).host_read<std::uint8_t>()[0], 0);
+  EXPECT_EQ(after(DType::u8, 255.9).host_read<std::uint8_t>()[0], 255);
+  EXPECT_EQ(after(DType::boolean, 2.5).to_doubles(), Numbers{1});
 }
 
 TEST(Assign, WriteSpanTouchesItsSpanOnly) {
@@ -159,6 +218,11 @@ TEST(Slice, CountsAsPythonDoes) {
   EXPECT_EQ(numbers(slice(t, x, 0, -2, 6)), (Numbers{4, 5}));
   EXPECT_EQ(numbers(slice(t, x, -1, 4, 2)), Numbers{});
   EXPECT_NE(user_error([&] { slice(t, x, 0, 0, 6, 0); }).find("[slice]"), std::string::npos);
+  std::int64_t far = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(numbers(slice(t, x, 0, 2, far, far)), Numbers{2});
+  LeafRef leaf = lab.leaf({2, 3}, {1, 2, 3, 4, 5, 6});
+  t.backward(slice(t, leaf, 1, 1, far, far));
+  EXPECT_EQ(Lab::gradient(leaf), (Numbers{0, 1, 0, 0, 1, 0}));
 }
 
 TEST(Slice, OverlappingSlicesAddUpTheirGradients) {
@@ -177,6 +241,8 @@ TEST(Reshape, InfersOneExtentAndRefusesOtherCounts) {
   EXPECT_EQ(reshape(t, x, {3, -1}).shape(), (Shape{3, 4}));
   EXPECT_NE(user_error([&] { reshape(t, x, {5, -1}); }).find("[reshape]"), std::string::npos);
   EXPECT_NE(user_error([&] { reshape(t, x, {-1, -1}); }).find("[reshape]"), std::string::npos);
+  std::int64_t large = std::int64_t{1} << 32;
+  EXPECT_NE(user_error([&] { reshape(t, x, {large, large, 12, -1}); }).find("[reshape]"), std::string::npos);
   EXPECT_EQ(numbers(reshape(t, transpose(t, lab.state({2, 2}, {1, 2, 3, 4})), {4})), (Numbers{1, 3, 2, 4}));
 }
 
@@ -194,6 +260,9 @@ TEST(Softmax, LargeAndInfiniteInputsStayFinite) {
     EXPECT_EQ(numbers(softmax(t, lab.state({3}, {1e4, 1e4, -inf}))), (Numbers{0.5, 0.5, 0}));
     EXPECT_NEAR(numbers(logsumexp(t, lab.state({2}, {-1e4, -1e4})))[0], -1e4 + std::log(2.0), 1e-3);
     EXPECT_EQ(numbers(logsumexp(t, lab.state({2}, {-inf, -inf})))[0], -inf);
+    EXPECT_EQ(numbers(logsumexp(t, lab.state({3}, {0, inf, -inf})))[0], inf);
+    EXPECT_TRUE(std::isnan(numbers(logsumexp(t, lab.state({2}, {inf, std::nan("")})))[0]));
+    EXPECT_EQ(numbers(logsumexp(t, lab.state({2, 0}, {}))), (Numbers{-inf, -inf}));
     EXPECT_NEAR(numbers(log_softmax(t, lab.state({2, 1}, {0, 1e4}), 0))[0], -1e4, 1e-3);
   }
 }
