@@ -57,6 +57,7 @@ std::uint32_t NodeBuilder::build() {
     owe_reads();
     allocate();
     plan_updates();
+    make_room();
     announce();
     run();
   } catch (...) {

@@ -12,12 +12,11 @@ namespace {
 constexpr std::size_t kMostPieces = 256;  // of a chunk; a change rewrites the chunks it touches
 constexpr std::uint32_t kNoClaim = 0xffffffff;
 
-/// Whether `list` can hold `count`; grows it as appending does.
+/// Whether `list` has room for `more`, or can be given it.
 template <class List>
-bool has_room(List& list, std::size_t count) noexcept {
-  if (count <= list.capacity()) return true;
+bool has_room(List& list, std::size_t more) noexcept {
   try {
-    list.reserve(std::max(count, 2 * list.capacity()));
+    grow_room(list, more);
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -95,7 +94,7 @@ void OwedIndex::tidy() noexcept {
   for (Chunk& chunk : chunks_) {
     if (chunk.pieces.empty()) continue;
     std::size_t both = kept > 0 ? chunks_[kept - 1].pieces.size() + chunk.pieces.size() : kMostPieces;
-    if (both <= kMostPieces / 2 && has_room(chunks_[kept - 1].pieces, both)) {
+    if (both <= kMostPieces / 2 && has_room(chunks_[kept - 1].pieces, chunk.pieces.size())) {
       Chunk& before = chunks_[kept - 1];
       before.pieces.insert(before.pieces.end(), chunk.pieces.begin(), chunk.pieces.end());
       before.hi = chunk.hi;
@@ -113,7 +112,7 @@ OwedIndex::Slot OwedIndex::new_slot(Reader reader, bool whole, std::size_t runs)
   Slot slot;
   if (free_.empty()) {
     slot = static_cast<Slot>(slots_.size());
-    if (slots_.size() == slots_.capacity()) slots_.reserve(std::max<std::size_t>(4, 2 * slots_.capacity()));
+    grow_room(slots_, 1);
     for (auto* list : {&free_, &dead_}) list->reserve(slots_.capacity());  // so that forget() and rewrite() have room
     slots_.emplace_back();
   } else {
@@ -328,9 +327,9 @@ void OwedIndex::make_room(const Region& region) {
   std::span<const Run> runs = region.runs();
   for (std::size_t c = 0, i = 0; next_touched(c, runs, i); ++c) {
     RecycledVector<Piece>& pieces = chunks_[c].pieces;
-    std::size_t above = seek_above(runs, i, chunks_[c].hi), most = pieces.size() + (above - i + 1);
-    out_for(pieces.size(), above - i + 1);
-    if (most > pieces.capacity()) pieces.reserve(std::max(most, 2 * pieces.capacity()));
+    std::size_t cuts = seek_above(runs, i, chunks_[c].hi) - i + 1;  // each makes two pieces of one at most
+    out_for(pieces.size(), cuts);
+    grow_room(pieces, cuts);
   }
 }
 

@@ -12,12 +12,6 @@ namespace {
 /// Ledgers kept for the storages that are owed next, with the memory their indices have grown to; more than a step has
 /// owed at one time would only be held for nothing.
 constexpr std::size_t kSpareLedgers = 256;
-
-/// Room for `more`, grown as appending does.
-template <class List>
-void grow(List& list, std::size_t more) {
-  if (list.capacity() - list.size() < more) list.reserve(std::max(list.size() + more, 2 * list.capacity()));
-}
 }  // namespace
 
 const char* to_string(StateOption option) { return option == StateOption::whole ? "whole" : "region"; }
@@ -107,7 +101,7 @@ void Preserver::State::unlist(Ledger& ledger, Read& read) noexcept {
 /// A place for a read, not in use; with it room among the free ones, so that drop() cannot fail.
 ReadId Preserver::State::new_read() {
   if (!free.empty()) return free.back();
-  if (reads.size() == reads.capacity()) reads.reserve(std::max<std::size_t>(16, 2 * reads.capacity()));
+  grow_room(reads, 1);
   free.reserve(reads.capacity());
   reads.emplace_back();
   free.push_back(static_cast<ReadId>(reads.size() - 1));
@@ -210,7 +204,7 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
     s.unite_broken();
   else
     ledger.index.make_room(region);
-  grow(ledger.blocks, blocks.size());
+  grow_room(ledger.blocks, blocks.size());
   s.give_pieces(blocks);
   // From here on nothing fails.
   if (copy) scope.moved.copied += storage.bytes();

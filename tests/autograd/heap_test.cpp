@@ -1,7 +1,6 @@
-// Counts what the step's thread takes from the heap. The counting operator new serves the whole test program.
+// Counts what the step's thread takes from the heap.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <new>
 #include <thread>
 
@@ -21,25 +20,14 @@
 #include "ops/shape_ops.h"
 #include "ops/state.h"
 #include "ops/unary.h"
+#include "tests/support/full_heap_new.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-namespace {
-thread_local std::int64_t taken = 0;
-thread_local bool refuses = false;  // the heap, as if it were full
-}  // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++taken;
-  void* memory = refuses ? nullptr : std::malloc(bytes ? bytes : 1);
-  if (memory) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-
 namespace reprise {
 namespace {
+
+using full_heap::taken;
 
 /// Blocks that forward and backward of a chain of 5 * rounds ops take from the heap.
 std::int64_t blocks_of_step(Tape& tape, const LeafRef& leaf, int rounds) {
@@ -66,13 +54,14 @@ TEST(Storage, WithoutRoomForItsRecordItTakesNoBytes) {
     StorageRef first = Storage::create(memory.allocator(), nullptr, 64, Category::state);
     std::int64_t live = memory.meter().live();
     bool thrown = false;
-    refuses = true;
-    try {
-      StorageRef second = Storage::create(memory.allocator(), nullptr, 64, Category::state);
-    } catch (const std::bad_alloc&) {
-      thrown = true;
+    {
+      full_heap::Refusing refusing(0);
+      try {
+        StorageRef second = Storage::create(memory.allocator(), nullptr, 64, Category::state);
+      } catch (const std::bad_alloc&) {
+        thrown = true;
+      }
     }
-    refuses = false;
     EXPECT_TRUE(thrown);
     EXPECT_EQ(memory.meter().live(), live);
   };

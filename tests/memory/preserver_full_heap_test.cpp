@@ -8,7 +8,7 @@
 
 #include "core/philox.h"
 #include "preserver_world.h"
-#include "tests/support/full_heap.h"
+#include "tests/support/full_heap_new.h"
 
 namespace reprise {
 namespace {

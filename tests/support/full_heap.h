@@ -1,11 +1,9 @@
-// Counts what a thread takes from the heap, and refuses one request as a full heap would. The operator new defined here
-// serves the whole test program: include it in one file of it. Sanitizers have their own: then kFullHeap is false,
-// nothing is counted and nothing refused.
+// Counts what a thread takes from the heap, and refuses one request as a full heap would. Works in test programs of
+// which one file includes full_heap_new.h. Sanitizers have a heap of their own: then kFullHeap is false, nothing is
+// counted and nothing refused.
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 
 namespace reprise::full_heap {
 
@@ -28,18 +26,3 @@ inline constexpr bool kFullHeap = true;
 #endif
 
 }  // namespace reprise::full_heap
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  using namespace reprise::full_heap;
-  ++taken;
-  bool refused = left >= 0 && left-- == 0;
-  void* memory = refused ? nullptr : std::malloc(bytes ? bytes : 1);
-  if (memory) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-
-#endif
