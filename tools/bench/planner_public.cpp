@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "data/archive.h"
+#include "data/folder.h"
 #include "recompute/json_place.h"
 #include "recompute/solver/solve.h"
 #include "tools/bench/planner_traces.h"
@@ -32,10 +33,9 @@ const std::vector<std::pair<const char*, Allowed>> kMethods = {
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder, const std::string& ending) {
   std::vector<std::filesystem::path> files;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().ends_with(ending)) files.push_back(entry.path());
+  for (const std::filesystem::path& path : paths_in(folder, error)) {
+    if (path.filename().string().ends_with(ending)) files.push_back(path);
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -142,7 +142,8 @@ void add_graph(const Trace& trace, const std::string& key, const std::vector<Pub
 /// The plans published with the graphs in `folder`, each with the bound that is published for it.
 std::vector<PublishedPlan> published_plans(const std::filesystem::path& folder) {
   std::filesystem::path file = folder / "published_solutions.json";
-  if (!std::filesystem::exists(file)) return {};
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return {};
   std::vector<std::uint8_t> bytes = read_bytes(file, 64'000'000);
   Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
   if (json.is_discarded()) fail(ErrorKind::user, "[bench] expected JSON in {}, got something else.", file.string());
