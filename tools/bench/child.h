@@ -6,15 +6,11 @@
 #include <vector>
 
 #include "models/run/json_text.h"
+#include "tools/process/child.h"
 
 namespace reprise::bench {
 
-struct Child {
-  int code = -1;  // exit code; 128 + the signal that ended it
-  std::string output, errors;
-  double wall = 0, cpu = 0;  // seconds, from start to end
-  double peak_mib = 0;       // highest resident size
-};
+using Child = process::Ended;
 
 /// Runs argv[0], which is looked for in PATH, with nothing on its input. Errors (user): it cannot be started.
 Child run_child(const std::vector<std::string>& argv);
