@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 
@@ -68,7 +67,7 @@ void add_trace(const Trace& trace, Report& report, bool quick) {
     }
     Row row{.what = fmt::format("{} at {} % of {:.2f} GB", trace.name, share, static_cast<double>(peak) / 1e9),
             .unit = "%"};
-    row.ours.add(joint.feasible ? over(joint.time_ns, instance.base_time_ns) : std::nan(""));
+    if (joint.feasible) row.ours.add(over(joint.time_ns, instance.base_time_ns));
     row.note =
         others + (joint.feasible ? fmt::format("; {} in {:.2f} s", certificate(joint), seconds)
                                  : fmt::format("; the least is {:.0f} %", 100 * smallest / static_cast<double>(peak)));
@@ -126,7 +125,7 @@ void add_graph(const Trace& trace, const std::string& key, const std::vector<Pub
       segments = instance.segments.size();
     }
     Row row{.what = fmt::format("{} in {} GiB", key, gigabytes), .unit = "%"};
-    row.ours.add(best.feasible ? over(best.time_ns, cuts.instances[0].base_time_ns) : std::nan(""));
+    if (best.feasible) row.ours.add(over(best.time_ns, cuts.instances[0].base_time_ns));
     // Theirs counts in 10 us. What it starts from is the sum over the graph: a published start holds its own recompute.
     double base = static_cast<double>(cuts.instances[0].base_time_ns) / 1e4;
     row.peer.add(100 * (plan->time / base - 1));
