@@ -15,7 +15,8 @@ const ValueRecord kBlankValue;  // see the note in node_builder.cpp
 void NodeBuilder::make_room() {
   grow_room(data_.nodes, 1);
   grow_room(data_.values, node_.results);
-  if (node_.segment != kNone) grow_room(data_.segments[node_.segment].kept, node_.results);
+  if (replayable() && (info_.decisions | choice_.kept_results) != 0)
+    grow_room(data_.segments[node_.segment].kept, node_.results);
   Handle** last = &scratch_.free_handles;
   for (int i = 0; i < node_.outputs; ++i, last = &(*last)->next) {
     if (!*last) *last = new Handle;

@@ -103,7 +103,8 @@ void update_needed(Tape& tape, std::uint32_t segment, bool closing) {
   if (!data.segments[segment].replayable()) return;
   NeededSet set = find_needed(data, segment);
   SegmentInstance& instance = data.segments[segment];
-  for (auto* list : {&instance.needed, &instance.run_needed}) list->reserve(set.nodes.size());
+  instance.needed.reserve(set.nodes.size());
+  instance.run_needed.reserve(set.run.size());
   // From here on nothing fails.
   std::vector<ValueId> before = std::move(instance.kept);
   for (ValueId v : set.kept) owe_value(data, v);

@@ -1,9 +1,11 @@
-// The heap runs out in the middle of a step: each request of its forward and its backward is refused once, in a run of
-// its own. An op that could not be recorded has written and drawn nothing; a backward goes on when it is called again;
-// what comes out has the bits of a step that had all it wanted, and no memory stays behind.
+// Memory runs out in the middle of a step: each request that its forward and its backward make of the heap, and each
+// block that they take for tensors, is refused once, in a run of its own. An op that could not be recorded has written
+// and drawn nothing; a backward goes on when it is called again; what comes out has the bits of a step that had all it
+// wanted, and no memory stays behind.
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <utility>
 
 #include "ops/arithmetic.h"
 #include "ops/draws.h"
@@ -66,6 +68,7 @@ class HungryStep {
     root_ = act(mul(t, h, 2.0));
   }
   void backward() { lab_.tape->backward(root_); }
+  Memory& memory() { return lab_.memory; }
 
   /// After each op that writes or draws, if `note` is on: the states and the position of the stream.
   std::vector<std::vector<double>> noted_;
@@ -142,7 +145,7 @@ class FullHeap : public ::testing::TestWithParam<Way> {
     return {step.noted_, step.states(), step.gradients()};
   }
 
-  /// Does it with the n-th request refused; whether that was so, and the heap ran out.
+  /// Does it with the n-th request of the heap refused (negative: none); whether memory ran out.
   template <class Do>
   static bool runs_out(std::int64_t& n, const Do& what) {
     full_heap::Refusing refusing(n);
@@ -151,14 +154,18 @@ class FullHeap : public ::testing::TestWithParam<Way> {
       what();
     } catch (const std::bad_alloc&) {
       out = true;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::memory) throw;
+      out = true;
     }
     n = full_heap::left;
     return out;
   }
 
-  /// Whether there was an n-th request.
-  static bool run(const Undisturbed& expected, std::int64_t n) {
+  /// Whether there was an n-th request of the heap; or an n-th block.
+  static bool run(const Undisturbed& expected, std::int64_t n, bool of_heap) {
     HungryStep step(GetParam());
+    if (!of_heap) step.memory().fail_allocation(std::exchange(n, -1));
     bool forward = runs_out(n, [&] { step.forward(); });
     if (forward) {
       EXPECT_EQ(step.states(), expected.noted[step.acts_]) << "after " << step.acts_ << " ops";
@@ -171,8 +178,22 @@ class FullHeap : public ::testing::TestWithParam<Way> {
     if (forward || backward) step.backward();
     EXPECT_EQ(step.states(), expected.states);
     EXPECT_EQ(step.gradients(), expected.gradients);
+    step.memory().fail_allocation(-1);
     step.expect_home();
-    return n < 0;
+    return of_heap ? n < 0 : forward || backward;
+  }
+
+  /// How many requests there were.
+  static std::int64_t refuse_each(bool of_heap) {
+    Undisturbed expected = undisturbed();
+    bool refused = true;
+    std::int64_t n = 0;
+    for (; refused && !HasFailure(); ++n) {
+      // A thread of its own, which keeps no memory that goes round.
+      std::thread([&] { refused = run(expected, n, of_heap); }).join();
+    }
+    if (HasFailure()) ADD_FAILURE() << "request " << n - 1;
+    return n;
   }
 };
 
@@ -185,16 +206,10 @@ INSTANTIATE_TEST_SUITE_P(Ways, FullHeap, ::testing::Values(Way::retain, Way::who
 
 TEST_P(FullHeap, EveryRequestOfAStepIsRefusedOnce) {
   if (!full_heap::kFullHeap) GTEST_SKIP() << "a sanitizer has the heap";
-  Undisturbed expected = undisturbed();
-  bool refused = true;
-  std::int64_t n = 0;
-  for (; refused && !HasFailure(); ++n) {
-    // A thread of its own, which keeps no memory that goes round.
-    std::thread([&] { refused = run(expected, n); }).join();
-  }
-  EXPECT_GT(n, 100);
-  if (HasFailure()) ADD_FAILURE() << "request " << n - 1;
+  EXPECT_GT(refuse_each(true), 100);
 }
+
+TEST_P(FullHeap, EveryBlockOfAStepIsRefusedOnce) { EXPECT_GT(refuse_each(false), 30); }
 
 }  // namespace
 }  // namespace reprise
