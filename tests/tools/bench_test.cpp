@@ -235,6 +235,25 @@ TEST(Bench, ThePeerTakesATurnInEveryRound) {
   EXPECT_DOUBLE_EQ(row["ours_over_peer"].get<double>(), row["ours"]["median"].get<double>() / 1000.0);
 }
 
+TEST(Bench, APeerThatPrintsOtherThingsIsTheUsersMistakeAndTheirPlaceIsNamed) {
+  struct Case {
+    const char *bench, *script, *prints, *says;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"loader", "loader.py", "{}", "expected 'results' in what the peer's loader.py printed"},
+           {"loader", "loader.py", "{\"results\": 3}", "expected 'results.batch_resizedcrop_jitter_gray_norm' in"},
+           {"optim", "ops.py", "[]", "expected 'rows' in"},
+           {"optim", "ops.py", "{\"rows\": [{\"op\": \"sgd momentum 11.5M params, fused\", \"fwd_ms\": null}]}",
+            "expected a number as 'fwd_ms' in what the peer's ops.py printed, got null"},
+           {"startup", "startup.py", "{\"results\": {}}", "expected 'results.torch to first step' in"}}) {
+    TempFolder folder;
+    std::string peer = stand_in(folder, {c.script}, std::string("echo '") + c.prints + "'");
+    Outcome outcome = reprise_bench(std::string(c.bench) + " --quick --rounds 1" + peer);
+    EXPECT_EQ(outcome.code, 2) << outcome.text;
+    EXPECT_NE(outcome.text.find(c.says), std::string::npos) << outcome.text;
+  }
+}
+
 /// Holds a lot, unless freed blocks are returned at once.
 constexpr const char* kPeerStep = R"(case "$*" in
   *--memory-of*)

@@ -36,6 +36,27 @@ Json last_json_line(const Child& child, const std::string& what) {
   return parsed;
 }
 
+const Json& item_at(const Json& printed, const std::string& script, std::initializer_list<const char*> keys) {
+  const Json* at = &printed;
+  std::string place;
+  for (const char* key : keys) {
+    place += (place.empty() ? "" : ".") + std::string(key);
+    if (!at->is_object() || !at->contains(key))
+      fail(ErrorKind::user, "[bench] expected '{}' in what the peer's {} printed, got none", place, script);
+    at = &at->at(key);
+  }
+  return *at;
+}
+
+double number_at(const Json& printed, const std::string& script, std::initializer_list<const char*> keys) {
+  const Json& item = item_at(printed, script, keys);
+  if (!item.is_number()) {
+    fail(ErrorKind::user, "[bench] expected a number as '{}' in what the peer's {} printed, got {}", *(keys.end() - 1),
+         script, item.type_name());
+  }
+  return item.get<double>();
+}
+
 void Peer::require(const std::string& script) const {
   std::filesystem::path path = std::filesystem::path(folder) / script;
   std::error_code error;
