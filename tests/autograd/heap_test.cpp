@@ -27,11 +27,9 @@
 namespace reprise {
 namespace {
 
-using full_heap::taken;
-
 /// Blocks that forward and backward of a chain of 5 * rounds ops take from the heap.
 std::int64_t blocks_of_step(Tape& tape, const LeafRef& leaf, int rounds) {
-  std::int64_t before = taken;
+  std::int64_t before = full_heap::taken;
   leaf->clear_grad();
   {
     Value x = mul(tape, leaf, 1.0);
@@ -45,7 +43,7 @@ std::int64_t blocks_of_step(Tape& tape, const LeafRef& leaf, int rounds) {
     tape.backward(x);
   }
   tape.clear();
-  return taken - before;
+  return full_heap::taken - before;
 }
 
 TEST(Storage, WithoutRoomForItsRecordItTakesNoBytes) {
@@ -102,7 +100,7 @@ struct Layers {
 
 /// Blocks that forward and backward of 3 * rounds ops on them take from the heap.
 std::int64_t blocks_of_layers(Tape& tape, Layers& layers, int rounds) {
-  std::int64_t before = taken;
+  std::int64_t before = full_heap::taken;
   for (const LeafRef& leaf : {layers.x, layers.gamma, layers.beta}) leaf->clear_grad();
   {
     Value x = mul(tape, layers.x, 1.0);
@@ -114,7 +112,7 @@ std::int64_t blocks_of_layers(Tape& tape, Layers& layers, int rounds) {
     tape.backward(softmax_cross_entropy(tape, x, layers.labels));
   }
   tape.clear();
-  return taken - before;
+  return full_heap::taken - before;
 }
 
 TEST(Tape, NoHeapAllocationPerLayerWithStateWorkspaceAndDraws) {
@@ -146,7 +144,7 @@ struct Rows {
 
 /// Blocks that forward and backward of 8 * rounds ops on them take from the heap.
 std::int64_t blocks_of_rows(Tape& tape, Rows& rows, int rounds) {
-  std::int64_t before = taken;
+  std::int64_t before = full_heap::taken;
   rows.x->clear_grad();
   {
     Value x = mul(tape, rows.x, 1.0);
@@ -161,7 +159,7 @@ std::int64_t blocks_of_rows(Tape& tape, Rows& rows, int rounds) {
     tape.backward(sum(tape, x));
   }
   tape.clear();
-  return taken - before;
+  return full_heap::taken - before;
 }
 
 TEST(Tape, NoHeapAllocationPerOpOnRowsByAList) {
