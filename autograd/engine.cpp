@@ -173,13 +173,13 @@ void BackwardEngine::seed(std::span<const Value> of) {
     seeds.push_back(make_tensor(tape_.memory().allocator(), nullptr, root.dtype(), root.shape(), Category::cotangents));
     fill(seeds.back().view(), 1.0);
   }
+  state_.roots.clear();
+  for (const Value& value : of) state_.roots.push_back(value.handle());
   for (std::size_t i = 0; i < of.size(); ++i) {
     Tensor& cotangent = data_.values[of[i].id()].cotangent;
     if (cotangent.defined()) add_into(cotangent.view(), seeds[i].view());
     cotangent = std::move(seeds[i]);
   }
-  state_.roots.clear();
-  for (const Value& value : of) state_.roots.push_back(value.handle());
   state_.active = true;
 }
 

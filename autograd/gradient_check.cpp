@@ -17,7 +17,7 @@ class GradientCheck {
                 const GradientCheckOptions& options)
       : memory_(memory), f_(f), leaves_(std::move(leaves)), options_(options) {
     for (const LeafRef& leaf : leaves_) {
-      if (leaf->data.dtype() != DType::f64) {
+      if (leaf_data(leaf).dtype() != DType::f64) {
         fail(ErrorKind::user, "[check_gradient] expected leaf '{}' in f64, got {}", leaf->name,
              to_string(leaf->data.dtype()));
       }

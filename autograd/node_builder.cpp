@@ -57,6 +57,7 @@ std::uint32_t NodeBuilder::build() {
     owe_reads();
     allocate();
     plan_updates();
+    make_room();
     announce();
     run();
   } catch (...) {
@@ -298,7 +299,7 @@ void NodeBuilder::run() {
 /// What a formula or a replay of this node will be shown again.
 void NodeBuilder::note_operands(SeenValues& seen) {
   if (!tape_.options().record) return;
-  seen.begin_node(node_.first_operand, node_.first_value);
+  seen.begin_node(node_.first_operand, node_.first_value, node_.results);
   for (int i = 0; i < node_.inputs + node_.updates; ++i) {
     const OperandRecord& operand = record(i);
     bool shown = replayable() || (node_.saved_operands >> i & 1);

@@ -87,12 +87,13 @@ class NodeBuilder final : public InferContext {
   void allocate();
   bool take_over(int result);
   void plan_updates();
+  void make_room();
   void announce();
   void run();
   void describe_for_guard(GuardedCall& call);
   void note_operands(SeenValues& seen);
   void note_results(SeenValues& seen);
-  void commit();
+  void commit() noexcept;
   void commit_result(int index, Tensor&& tensor, ValueId root);
   void commit_update(int update);
   void roll_back() noexcept;

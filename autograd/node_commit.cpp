@@ -1,8 +1,9 @@
-// The second half of NodeBuilder: making the executed node and its results part of the tape. Nothing here can fail but
-// for the process running out of host memory.
+// The second half of NodeBuilder: making the executed node and its results part of the tape. By then the op has
+// written, so the room for that is made before (make_room), and nothing here can fail.
 
 #include "autograd/lifetime.h"
 #include "autograd/node_builder.h"
+#include "core/recycled.h"
 
 namespace reprise {
 
@@ -10,7 +11,19 @@ namespace {
 const ValueRecord kBlankValue;  // see the note in node_builder.cpp
 }
 
-void NodeBuilder::commit() {
+/// For the node, its results and the handles that the program will ask for.
+void NodeBuilder::make_room() {
+  grow_room(data_.nodes, 1);
+  grow_room(data_.values, node_.results);
+  if (replayable() && (info_.decisions | choice_.kept_results) != 0)
+    grow_room(data_.segments[node_.segment].kept, node_.results);
+  Handle** last = &scratch_.free_handles;
+  for (int i = 0; i < node_.outputs; ++i, last = &(*last)->next) {
+    if (!*last) *last = new Handle;
+  }
+}
+
+void NodeBuilder::commit() noexcept {
   if (op_.draws) options_.stream->take(node_.draw.count);
   std::uint32_t index = static_cast<std::uint32_t>(data_.nodes.size());
   data_.nodes.push_back(node_);

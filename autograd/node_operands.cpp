@@ -16,15 +16,20 @@ const OperandShape kBlankShape;
 
 class Regions final : public RecordedOperands {
  public:
-  Regions(const NodeRecord& node, TapeData& data) : RecordedOperands(node, data), data_(data) {}
+  Regions(const NodeRecord& node, TapeData& data, Preserver& preserver)
+      : RecordedOperands(node, data), data_(data), preserver_(preserver) {}
   TensorView view(int index) const override {
     const Tensor& tensor = operand(index);
-    if (!tensor.storage().host_read()) data_.data_dependent = true;
+    if (!tensor.storage().host_read() && !data_.data_dependent) {
+      data_.data_dependent = true;
+      preserver_.set_bounding(true);  // until the tape is cleared
+    }
     return tensor.view();
   }
 
  private:
   TapeData& data_;
+  Preserver& preserver_;
 };
 
 }  // namespace
@@ -87,9 +92,9 @@ void NodeBuilder::resolve_one(OperandRecord& operand, const Arg& arg) {
     operand.kind = OperandKind::value;
     operand.value = handle->value;
   } else if (const LeafRef* leaf = std::get_if<LeafRef>(&arg.what())) {
+    operand.tensor = leaf_data(*leaf);
     operand.kind = OperandKind::leaf;
     operand.leaf = *leaf;
-    operand.tensor = (*leaf)->data;
   } else if (const Tensor* state = std::get_if<Tensor>(&arg.what())) {
     if (!state->defined()) return;
     operand.kind = OperandKind::state;
@@ -113,8 +118,7 @@ const Tensor& NodeBuilder::constant(double number, DType dtype) {
 }
 
 void NodeBuilder::find_regions() {
-  Regions context(node_, data_);
-  bool known = !data_.data_dependent;
+  Regions context(node_, data_, preserver_);
   scratch_.regions.resize(static_cast<std::size_t>(node_.inputs + node_.updates));
   for (int i = 0; i < node_.inputs + node_.updates; ++i) {
     if (!scratch_.regions[i].empty()) scratch_.regions[i] = Region();
@@ -125,7 +129,6 @@ void NodeBuilder::find_regions() {
     tensor.storage().require_readable(op_.name);
     scratch_.regions[i] = op_.region ? op_.region(context, i) : tensor.region();
   }
-  if (known && data_.data_dependent) preserver_.set_bounding(true);  // until the tape is cleared
 }
 
 }  // namespace reprise

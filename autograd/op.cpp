@@ -1,8 +1,11 @@
 #include "autograd/op.h"
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "core/error.h"
 
@@ -118,12 +121,20 @@ int result_index(const Op& op, const std::string& name) {
 }
 
 const OpInfo& info_of(const Op& op) {
-  if (!op.resolved || op.resolved->op != &op) {  // a copy of an op that was resolved is another op
-    static std::vector<std::unique_ptr<OpInfo>> infos;
-    infos.push_back(std::make_unique<OpInfo>(resolve(op)));
-    op.resolved = infos.back().get();
-  }
-  return *op.resolved;
+  std::atomic_ref<const OpInfo*> resolved(op.resolved);
+  auto known = [&] {
+    const OpInfo* info = resolved.load(std::memory_order_acquire);
+    return info && info->op == &op ? info : nullptr;  // a copy of an op that was resolved is another op
+  };
+  if (const OpInfo* info = known()) return *info;
+  auto fresh = std::make_unique<OpInfo>(resolve(op));
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<OpInfo>> infos;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (const OpInfo* info = known()) return *info;  // another thread's tape was quicker
+  infos.push_back(std::move(fresh));
+  resolved.store(infos.back().get(), std::memory_order_release);
+  return *infos.back();
 }
 
 void register_op(const Op& op) {

@@ -100,7 +100,7 @@ struct Op {
   /// The bytes of operand `index` that the op reads (inputs) or writes (updates); null: the whole view.
   Region (*region)(const RegionContext&, int index) = nullptr;
 
-  mutable const OpInfo* resolved = nullptr;  // set by info_of()
+  mutable const OpInfo* resolved = nullptr;  // set by info_of(), which alone reads it
 
   int input_count() const { return static_cast<int>(inputs.size()); }
   int update_count() const { return static_cast<int>(updates.size()); }
@@ -246,8 +246,8 @@ struct OpInfo {
   int required_inputs = 0;  // inputs that may not be left out
 };
 
-/// The resolved contract of an op; resolves it at the first call. Errors (internal): a contract that contradicts
-/// itself.
+/// The resolved contract of an op; resolves it at the first call, which threads with tapes of their own may make at
+/// once. Errors (internal): a contract that contradicts itself.
 const OpInfo& info_of(const Op& op);
 
 /// Adds an op to the registry (built-in families, and users' own ops); nothing where it is there already. Errors

@@ -4,6 +4,7 @@
 
 #include "autograd/array.h"
 #include "core/byte_hash.h"
+#include "core/recycled.h"
 
 namespace reprise {
 
@@ -20,9 +21,10 @@ std::uint64_t hash_of(const TensorView& view) {
 
 }  // namespace
 
-void SeenValues::begin_node(std::uint32_t first_operand, ValueId first_value) {
+void SeenValues::begin_node(std::uint32_t first_operand, ValueId first_value, int results) {
   operands_.resize(std::min<std::size_t>(operands_.size(), first_operand));
   results_.resize(std::min<std::size_t>(results_.size(), first_value));
+  grow_room(results_, first_value - results_.size() + static_cast<std::size_t>(results));
 }
 
 void SeenValues::note(std::vector<Seen>& list, std::size_t at, const TensorView& view, const Storage& storage) {

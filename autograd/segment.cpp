@@ -103,6 +103,9 @@ void update_needed(Tape& tape, std::uint32_t segment, bool closing) {
   if (!data.segments[segment].replayable()) return;
   NeededSet set = find_needed(data, segment);
   SegmentInstance& instance = data.segments[segment];
+  instance.needed.reserve(set.nodes.size());
+  instance.run_needed.reserve(set.run.size());
+  // From here on nothing fails.
   std::vector<ValueId> before = std::move(instance.kept);
   for (ValueId v : set.kept) owe_value(data, v);
   for (ValueId v : before) unowe_value(data, preserver, v);
@@ -118,7 +121,14 @@ void update_needed(Tape& tape, std::uint32_t segment, bool closing) {
   }
 }
 
-void close_run(Tape& tape, std::uint32_t segment) {
+void prepare_run(Tape& tape, std::uint32_t segment) {
+  TapeData& data = tape.data();
+  std::uint32_t run = data.segments[segment].option.run;
+  for (std::uint32_t s = segment; s-- > 0 && data.segments[s].option.run == run;)
+    data.segments[s].let_go.reserve(data.segments[s].outputs.size());
+}
+
+void close_run(Tape& tape, std::uint32_t segment) noexcept {
   TapeData& data = tape.data();
   std::uint32_t run = data.segments[segment].option.run;
   for (std::uint32_t s = segment; s-- > 0 && data.segments[s].option.run == run;) {

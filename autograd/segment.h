@@ -58,11 +58,14 @@ auto segment(Tape& tape, std::string_view name, Body&& body) {
 }
 
 /// Finds again which nodes a replay of `segment` must run for the nodes that are not consumed, and ends the obligations
-/// that none of them needs. Called when a segment closes and after each backward that consumed some of its nodes.
+/// that none of them needs. Called when a segment closes and after each backward that consumed some of its nodes. Where
+/// the heap runs out it can be called again.
 void update_needed(Tape& tape, std::uint32_t segment, bool closing);
 
 /// Lets go of the values that pass between the segments of the run that ends with `segment`.
-void close_run(Tape& tape, std::uint32_t segment);
+void close_run(Tape& tape, std::uint32_t segment) noexcept;
+/// Makes the room that close_run() takes.
+void prepare_run(Tape& tape, std::uint32_t segment);
 
 /// Ends a run that has not closed, because a backward begins: it may consume what restoring the run would read.
 void cut_run(TapeData& data);

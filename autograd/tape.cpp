@@ -25,7 +25,7 @@ const Storage* storage_of(const Arg& arg) {
     return value->tape().data().values[value->id()].tensor.storage_ref().get();
   }
   if (const Tensor* state = std::get_if<Tensor>(&arg.what())) return state->storage_ref().get();
-  if (const LeafRef* leaf = std::get_if<LeafRef>(&arg.what())) return (*leaf)->data.storage_ref().get();
+  if (const LeafRef* leaf = std::get_if<LeafRef>(&arg.what())) return leaf_data(*leaf).storage_ref().get();
   return nullptr;
 }
 
@@ -47,7 +47,7 @@ bool needs_copy(const Op& op, const Arg& arg) {
   if (op.strided) return false;
   if (value) return !value->tape().data().values[value->id()].tensor.contiguous();
   if (const Tensor* state = std::get_if<Tensor>(&arg.what())) return state->defined() && !state->contiguous();
-  return !std::get<LeafRef>(arg.what())->data.contiguous();
+  return !leaf_data(std::get<LeafRef>(arg.what())).contiguous();
 }
 
 const Op& copy_op() {
@@ -82,8 +82,9 @@ std::uint32_t Tape::record(const Op& op, std::span<const Arg> operands, const At
 
 std::vector<Value> Tape::apply(const Op& op, std::span<const Arg> operands, const Attrs& attrs,
                                const ApplyOptions& options) {
-  std::uint32_t node = record(op, operands, attrs, options);
   std::vector<Value> outputs;
+  outputs.reserve(op.outputs.size());
+  std::uint32_t node = record(op, operands, attrs, options);
   for (int i = 0; i < data_.nodes[node].outputs; ++i) outputs.push_back(make_handle(data_.nodes[node].first_value + i));
   return outputs;
 }
@@ -183,6 +184,7 @@ std::uint32_t Tape::begin_segment(std::string_view name) {
     fail(ErrorKind::user,
          "[segment] expected a replayer for the replayed segment '{}', got none. Call set_replayer() first", name);
   }
+  grow_room(data_.segments, 1);
   data_.segment_stack.push_back(label);
   SegmentInstance& instance = data_.segments.emplace_back();
   instance.name = label;
@@ -198,7 +200,7 @@ void Tape::note_context(std::uint32_t segment) {
   try {
     replayer_->note_context(*this, segment);
   } catch (...) {
-    abort_segment();  // the caller holds none that it could close: it has not begun, or its body is through
+    abort_segment();  // the caller holds none that it could close: it has not begun
     throw;
   }
 }
@@ -211,14 +213,20 @@ void Tape::end_segment(std::span<const ValueId> outputs) {
   }
   std::uint32_t index = data_.open_segment;
   SegmentInstance& instance = data_.segments[index];
-  if (instance.replayable()) note_context(index);
+  try {
+    if (instance.replayable()) replayer_->note_context(*this, index);
+    instance.end_node = static_cast<std::uint32_t>(data_.nodes.size());
+    instance.end_value = static_cast<ValueId>(data_.values.size());
+    instance.outputs.assign(outputs.begin(), outputs.end());
+    if (instance.option.run != 0 && instance.option.run_ends) prepare_run(*this, index);
+    update_needed(*this, index, true);
+  } catch (...) {
+    abort_segment();  // the caller holds none that it could close: its body is through
+    throw;
+  }
   data_.segment_stack.pop_back();
   data_.open_segment = kNone;
-  instance.end_node = static_cast<std::uint32_t>(data_.nodes.size());
-  instance.end_value = static_cast<ValueId>(data_.values.size());
-  instance.outputs.assign(outputs.begin(), outputs.end());
-  update_needed(*this, index, true);
-  data_.segments[index].closed = true;
+  instance.closed = true;
   if (instance.option.run != 0 && instance.option.run_ends) close_run(*this, index);
 }
 

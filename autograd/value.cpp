@@ -39,9 +39,15 @@ double Value::item() const {
   return bytes.to_doubles()[0];
 }
 
+const Tensor& leaf_data(const LeafRef& leaf) {
+  if (!leaf) fail(ErrorKind::user, "[operand] expected a leaf, got a null one. Make it with Leaf::create() first.");
+  if (!leaf->data.defined()) fail(ErrorKind::user, "[operand] expected a leaf with data, got '{}' without", leaf->name);
+  return leaf->data;
+}
+
 Shape Arg::shape() const {
   if (const Value* value = std::get_if<Value>(&what_)) return value->shape();
-  if (const LeafRef* leaf = std::get_if<LeafRef>(&what_)) return (*leaf)->data.shape();
+  if (const LeafRef* leaf = std::get_if<LeafRef>(&what_)) return leaf_data(*leaf).shape();
   if (const Tensor* state = std::get_if<Tensor>(&what_)) return state->shape();
   if (std::holds_alternative<double>(what_)) return Shape{};
   fail(ErrorKind::user, "[operand] expected a value, leaf, state or number, got none");
@@ -49,7 +55,7 @@ Shape Arg::shape() const {
 
 DType Arg::dtype() const {
   if (const Value* value = std::get_if<Value>(&what_)) return value->dtype();
-  if (const LeafRef* leaf = std::get_if<LeafRef>(&what_)) return (*leaf)->data.dtype();
+  if (const LeafRef* leaf = std::get_if<LeafRef>(&what_)) return leaf_data(*leaf).dtype();
   if (const Tensor* state = std::get_if<Tensor>(&what_)) return state->dtype();
   return DType::f32;
 }

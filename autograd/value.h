@@ -54,6 +54,9 @@ class Value {
   Ref<Handle> handle_;
 };
 
+/// The bytes of a leaf that is an operand. Errors (user): a null leaf, or one without data.
+const Tensor& leaf_data(const LeafRef& leaf);
+
 /// One operand: a value, a leaf (gradient flows to it), a state tensor (no gradient), or a number (a constant of the
 /// float type of the other operands). A state or leaf is handed to the op live: no copy is made for the reader.
 class Arg {
@@ -68,7 +71,7 @@ class Arg {
   using What = std::variant<std::monostate, Value, LeafRef, Tensor, double>;
   const What& what() const { return what_; }
   What& what() { return what_; }
-  /// Shape of what is handed over; [] for a number. Errors (user) for a left-out operand.
+  /// Shape of what is handed over; [] for a number. Errors (user) for a left-out operand; both for a null leaf.
   Shape shape() const;
   DType dtype() const;  // f32 for a number
 

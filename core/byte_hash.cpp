@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <new>
+
 namespace reprise {
 
 std::uint64_t hash_bytes(const void* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
 
 std::string hash_text(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
 
-ByteHash::ByteHash() : state_(XXH3_createState()) { XXH3_64bits_reset(state_); }
+ByteHash::ByteHash() : state_(XXH3_createState()) {
+  if (!state_) throw std::bad_alloc();
+  XXH3_64bits_reset(state_);
+}
 ByteHash::~ByteHash() { XXH3_freeState(state_); }
 
 void ByteHash::add(const void* data, std::size_t bytes) {

@@ -22,7 +22,7 @@ std::string hash_text(std::uint64_t hash);
 
 class ByteHash {
  public:
-  ByteHash();
+  ByteHash();  // errors: std::bad_alloc
   ~ByteHash();
   ByteHash(const ByteHash&) = delete;
   ByteHash& operator=(const ByteHash&) = delete;

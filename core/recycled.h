@@ -5,6 +5,7 @@
 // it. They may be given back by another thread than took them. Sanitizers see every block come from the heap.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -29,5 +30,12 @@ struct Recycled {
 
 template <class T>
 using RecycledVector = std::vector<T, Recycled<T>>;
+
+/// Room in a vector for `more` elements, grown as appending does, so that these can be appended without failing.
+/// Errors: std::bad_alloc.
+template <class List>
+void grow_room(List& list, std::size_t more) {
+  if (list.capacity() - list.size() < more) list.reserve(std::max(list.size() + more, 2 * list.capacity()));
+}
 
 }  // namespace reprise

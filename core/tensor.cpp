@@ -26,8 +26,12 @@ void Tensor::require_host(DType dtype, const char* what) const {
     fail(ErrorKind::user, "[{}] expected dtype {}, got {}", what, to_string(dtype_), to_string(dtype));
 }
 
-void Tensor::require_contiguous(const char* what) const {
+void Tensor::require_defined(const char* what) const {
   if (!defined()) fail(ErrorKind::user, "[{}] expected a tensor, got none", what);
+}
+
+void Tensor::require_contiguous(const char* what) const {
+  require_defined(what);
   if (!contiguous())
     fail(ErrorKind::user, "[{}] expected a contiguous tensor, got strides {}", what, to_string(strides_));
 }
@@ -83,6 +87,7 @@ void for_each_offset(const Shape& shape, const Strides& strides, F&& f) {
 }  // namespace
 
 std::vector<double> Tensor::to_doubles() const {
+  require_defined("to_doubles");
   storage_->host_read();
   TensorView v = view();
   if (!v.data && size() > 0)
@@ -93,6 +98,7 @@ std::vector<double> Tensor::to_doubles() const {
 }
 
 void Tensor::assign_doubles(std::span<const double> values, const char* who) const {
+  require_defined(who);
   if (static_cast<std::int64_t>(values.size()) != size()) {
     fail(ErrorKind::user, "[{}] expected {} elements for shape {}, got {}", who, size(), to_string(shape_),
          values.size());

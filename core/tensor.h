@@ -88,13 +88,16 @@ class Tensor {
   /// The same doors to the bytes of a contiguous tensor of any dtype, its own and no others of the storage.
   std::span<const std::byte> host_read_bytes() const;
   std::span<std::byte> host_write_bytes(const char* who = "host") const;
-  /// All elements converted to double, row-major, whatever dtype and strides. Errors (user): a dry trace has none.
+  /// All elements converted to double, row-major, whatever dtype and strides. Errors (user): there are none, or it is
+  /// of a dry trace.
   std::vector<double> to_doubles() const;
-  /// Writes all elements from doubles (converted), announced as `who`. Errors (user) when the count differs.
+  /// Writes all elements from doubles (converted), announced as `who`. Errors (user) when there are none or the count
+  /// differs.
   void assign_doubles(std::span<const double> values, const char* who = "host") const;
 
  private:
   void require_host(DType dtype, const char* what) const;
+  void require_defined(const char* what) const;
   void require_contiguous(const char* what) const;
 
   StorageRef storage_;

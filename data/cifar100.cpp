@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "data/archive.h"
 #include "data/atomic_file.h"
+#include "data/folder.h"
 
 namespace reprise {
 namespace {
@@ -117,11 +118,8 @@ std::vector<std::string> read_names(const fs::path& file, const char* word, int 
 std::vector<std::string> list_folder(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end && names.size() < 1000; it.increment(error)) {
-    names.push_back(it->path().filename().string());
-  }
+  for (const fs::path& path : paths_in(folder, error, 1000)) names.push_back(path.filename().string());
   if (error) fail(ErrorKind::user, "[cifar100] cannot list {}: {}", folder.string(), error.message());
-  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -20,6 +20,7 @@
 namespace reprise {
 
 struct Preserver::State {
+  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
   /// Bytes that one write killed: packed rows with their list, or, if `plain`, a copy of the whole storage.
   struct Block {
     static void* operator new(std::size_t bytes) { return take_recycled(bytes); }
@@ -34,8 +35,8 @@ struct Preserver::State {
     Region wanted;              // of a plain block: what the reads being served need of it
     std::uint64_t serving = 0;  // the last serve() that wanted it
     std::int64_t readers = 0;
-    std::size_t place = 0;       // in Ledger::blocks
-    std::size_t open_place = 0;  // in Ledger::open, while open
+    std::size_t place = kNowhere;  // in Ledger::blocks
+    std::size_t open_place = 0;    // in Ledger::open, while open
     Writer killer;
   };
   struct Copy {
@@ -85,13 +86,17 @@ struct Preserver::State {
   bool has_few(const Ledger& ledger) const;
   void find_in_few(Ledger& ledger, const Region& region, PreserveBy by);
   void part_broken();
-  void take_from_few(Ledger& ledger);
+  void unite_broken();
+  void take_from_few(Ledger& ledger) noexcept;
   // preserver.cpp again
   void unlist(Ledger& ledger, Read& read) noexcept;
   StorageRef copy_bytes(Storage& storage);
   std::shared_ptr<Copy> make_copy(Storage& storage, const Writer& writer);
   Blocks make_blocks(Storage& storage, const Writer& writer);
-  void bind(Ledger& ledger, Blocks blocks);
+  ReadId new_read();
+  void give_pieces(const Blocks& blocks);
+  void take_pieces_back() noexcept;
+  void bind(Ledger& ledger, Blocks blocks) noexcept;
   void release(Ledger& ledger, Block* block, MovedBytes& moved) noexcept;
   // time_machine.cpp
   static void exchange(Block& block, MovedBytes& moved) noexcept;
@@ -115,9 +120,14 @@ struct Preserver::State {
   std::vector<std::unique_ptr<Ledger>> spare;  // for storages to come
   OwedIndex::Scratch scratch;
   std::uint64_t servings = 0;
-  OwedIndex::Found found;                         // by the write under way
-  std::vector<std::pair<ReadId, Region>> broken;  // by it, of reads that are in no index
-  std::vector<Block*> wanted;                     // by the reads being served
+  OwedIndex::Found found;  // by the write under way
+  struct Broken {
+    ReadId read;
+    Region part;   // by this write
+    Region after;  // by all writes, this one among them; made once the copies are
+  };
+  std::vector<Broken> broken;  // by it, of reads that are in no index
+  std::vector<Block*> wanted;  // by the reads being served
   Totals ever;
   std::uint64_t host_saves = 0;
 };

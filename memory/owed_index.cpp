@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
-#include "core/runs.h"
+#include "memory/owed_pieces.h"
 
 namespace reprise {
 
@@ -11,24 +12,16 @@ namespace {
 constexpr std::size_t kMostPieces = 256;  // of a chunk; a change rewrites the chunks it touches
 constexpr std::uint32_t kNoClaim = 0xffffffff;
 
-/// Puts pieces one behind the other.
-class PieceWriter {
- public:
-  explicit PieceWriter(OwedPiece* to) : first_(to), end_(to) {}
-  void put(std::int64_t lo, std::int64_t hi, std::uint32_t set) { *end_++ = {lo, hi, set}; }
-  /// Joins with the one before where both are of one set.
-  void join(std::int64_t lo, std::int64_t hi, std::uint32_t set) {
-    if (end_ != first_ && end_[-1].hi == lo && end_[-1].set == set)
-      end_[-1].hi = hi;
-    else
-      put(lo, hi, set);
+/// Whether `list` has room for `more`, or can be given it.
+template <class List>
+bool has_room(List& list, std::size_t more) noexcept {
+  try {
+    grow_room(list, more);
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-  void put_all(std::span<const OwedPiece> pieces) { end_ = std::copy(pieces.begin(), pieces.end(), end_); }
-  std::size_t count() const { return static_cast<std::size_t>(end_ - first_); }
-
- private:
-  OwedPiece *first_, *end_;
-};
+  return true;
+}
 }  // namespace
 
 // ---- chunks
@@ -58,31 +51,50 @@ OwedPiece* OwedIndex::out_for(std::size_t pieces, std::size_t runs) {
   return scratch_->out.data();
 }
 
-/// The first `count` pieces of the scratch take the place of a chunk, as several chunks if they are many.
+void OwedIndex::Chunk::assign(std::span<const Piece> from) {
+  pieces.assign(from.begin(), from.end());
+  if (pieces.empty()) return;
+  lo = pieces.front().lo;
+  hi = pieces.back().hi;
+}
+
+/// The first `count` pieces of the scratch take the place of a chunk, as several chunks if they are many. Where memory
+/// runs out all is as before; it cannot where the chunk has room for `count` pieces that are not many.
 void OwedIndex::replace(std::size_t at, std::size_t count) {
   std::size_t parts = count <= kMostPieces ? 1 : (count + kMostPieces / 2 - 1) / (kMostPieces / 2);
+  std::span<const Piece> out(scratch_->out.data(), count);
+  auto part = [&](std::size_t p) {
+    return out.subspan(count * p / parts, count * (p + 1) / parts - count * p / parts);
+  };
+  std::size_t before = chunks_[at].pieces.size();
   if (parts > 1) {
     RecycledVector<Chunk> more(parts - 1);
+    for (std::size_t p = 1; p < parts; ++p) more[p - 1].assign(part(p));
+    chunks_[at].pieces.reserve(part(0).size());
     chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::make_move_iterator(more.begin()),
                    std::make_move_iterator(more.end()));
   }
-  piece_count_ += count - chunks_[at].pieces.size();
-  const Piece* out = scratch_->out.data();
-  for (std::size_t p = 0; p < parts; ++p) {
-    Chunk& chunk = chunks_[at + p];
-    chunk.pieces.assign(out + count * p / parts, out + count * (p + 1) / parts);
-    if (chunk.pieces.empty()) continue;
-    chunk.lo = chunk.pieces.front().lo;
-    chunk.hi = chunk.pieces.back().hi;
+  chunks_[at].assign(part(0));
+  piece_count_ += count - before;
+}
+
+/// The same where the chunk has room for `count` pieces: it stays one where there is no memory for more.
+void OwedIndex::replace_in_room(std::size_t at, std::size_t count) noexcept {
+  try {
+    replace(at, count);
+  } catch (const std::bad_alloc&) {
+    piece_count_ += count - chunks_[at].pieces.size();
+    chunks_[at].assign({scratch_->out.data(), count});
   }
 }
 
-/// Drops empty chunks and joins small neighbours.
-void OwedIndex::tidy() {
+/// Drops empty chunks and joins small neighbours, where there is memory for that.
+void OwedIndex::tidy() noexcept {
   std::size_t kept = 0;
   for (Chunk& chunk : chunks_) {
     if (chunk.pieces.empty()) continue;
-    if (kept > 0 && chunks_[kept - 1].pieces.size() + chunk.pieces.size() <= kMostPieces / 2) {
+    std::size_t both = kept > 0 ? chunks_[kept - 1].pieces.size() + chunk.pieces.size() : kMostPieces;
+    if (both <= kMostPieces / 2 && has_room(chunks_[kept - 1].pieces, chunk.pieces.size())) {
       Chunk& before = chunks_[kept - 1];
       before.pieces.insert(before.pieces.end(), chunk.pieces.begin(), chunk.pieces.end());
       before.hi = chunk.hi;
@@ -100,8 +112,9 @@ OwedIndex::Slot OwedIndex::new_slot(Reader reader, bool whole, std::size_t runs)
   Slot slot;
   if (free_.empty()) {
     slot = static_cast<Slot>(slots_.size());
+    grow_room(slots_, 1);
+    for (auto* list : {&free_, &dead_}) list->reserve(slots_.capacity());  // so that forget() and rewrite() have room
     slots_.emplace_back();
-    dead_.reserve(slots_.capacity());  // so that forget() cannot fail
   } else {
     slot = free_.back();
     free_.pop_back();
@@ -120,46 +133,50 @@ OwedIndex::SetId OwedIndex::with(SetId set, Slot slot) {
 }
 
 /// Writes to the scratch the pieces of one chunk with the runs added from `run`, the rest of runs[i], up to `limit`.
-std::size_t OwedIndex::add_to_chunk(std::span<Piece> pieces, std::span<const Run> runs, std::size_t& i, Run& run,
+std::size_t OwedIndex::add_to_chunk(std::span<const Piece> pieces, std::span<const Run> runs, std::size_t& i, Run& run,
                                     std::int64_t limit, Slot slot) {
+  PiecesLeft left(pieces);
   PieceWriter out(out_for(pieces.size(), seek_above(runs, i, limit) - i + 1));
-  std::size_t k = 0;
   SetId alone = with(0, slot);
   while (i < runs.size() && run.lo < limit) {
     Run part{run.lo, std::min(run.hi, limit)};
-    std::size_t above = seek_above<Piece>(pieces, k, part.lo);
-    out.put_all(pieces.subspan(k, above - k));
-    k = above;
-    if (k < pieces.size() && pieces[k].lo < part.lo) {
-      out.put(pieces[k].lo, part.lo, pieces[k].set);
-      pieces[k].lo = part.lo;
+    left.put_below(part.lo, out);
+    if (!left.none() && left.lo() < part.lo) {
+      out.put(left.lo(), part.lo, left.set());
+      left.skip_to(part.lo);
     }
     while (part.lo < part.hi) {
-      bool owed = k < pieces.size() && pieces[k].lo <= part.lo;
-      std::int64_t end = owed ? pieces[k].hi : k < pieces.size() ? pieces[k].lo : part.hi;
+      bool owed = !left.none() && left.lo() <= part.lo;
+      std::int64_t end = owed ? left.hi() : left.none() ? part.hi : left.lo();
       end = std::min(end, part.hi);
-      out.join(part.lo, end, owed ? with(pieces[k].set, slot) : alone);
+      out.join(part.lo, end, owed ? with(left.set(), slot) : alone);
       part.lo = end;
-      if (!owed) continue;
-      if (end == pieces[k].hi)
-        ++k;
-      else
-        pieces[k].lo = end;
+      if (owed) left.skip_to(end);
     }
     if (run.hi > limit)
       run.lo = limit;
     else if (++i < runs.size())
       run = runs[i];
   }
-  out.put_all(pieces.subspan(k));
+  left.put_rest(out);
   return out.count();
 }
 
 OwedIndex::Slot OwedIndex::add(const Region& region, Reader reader, bool whole) {
   if (dead_runs_ > 64 + piece_count_ / 4) rewrite();  // a run may have cut two pieces in three
   if (sets_.empty()) sets_.emplace_back();
-  std::span<const Run> runs = region.runs();
-  Slot slot = new_slot(reader, whole, runs.size());
+  Slot slot = new_slot(reader, whole, region.run_count());
+  try {
+    add_runs(region.runs(), slot);
+  } catch (...) {
+    forget(slot);  // what has been entered so far is in no answer
+    tidy();
+    throw;
+  }
+  return slot;
+}
+
+void OwedIndex::add_runs(std::span<const Run> runs, Slot slot) {
   if (chunks_.empty() && !runs.empty()) chunks_.emplace_back();
   Run run = runs.empty() ? Run{} : runs.front();
   for (std::size_t i = 0; i < runs.size();) {
@@ -167,7 +184,6 @@ OwedIndex::Slot OwedIndex::add(const Region& region, Reader reader, bool whole) 
     std::int64_t limit = at + 1 < chunks_.size() ? chunks_[at + 1].lo : std::numeric_limits<std::int64_t>::max();
     replace(at, add_to_chunk(chunks_[at].pieces, runs, i, run, limit, slot));
   }
-  return slot;
 }
 
 void OwedIndex::forget(Slot slot) noexcept {
@@ -287,29 +303,38 @@ void OwedIndex::find(const Region& region, PreserveBy by, Found& found) {
 // ---- a write has been made good
 
 /// Writes to the scratch the pieces of one chunk without the runs from `i` on.
-std::size_t OwedIndex::take_from_chunk(std::span<Piece> pieces, std::span<const Run> runs, std::size_t& i) {
+std::size_t OwedIndex::take_from_chunk(std::span<const Piece> pieces, std::span<const Run> runs, std::size_t& i) {
+  PiecesLeft left(pieces);
   PieceWriter out(out_for(pieces.size(), seek_above(runs, i, pieces.back().hi) - i + 1));
-  std::size_t k = 0;
-  while (k < pieces.size() && i < runs.size()) {
-    std::size_t above = seek_above<Piece>(pieces, k, runs[i].lo);
-    out.put_all(pieces.subspan(k, above - k));
-    k = above;
-    if (k == pieces.size()) break;
-    if (runs[i].hi <= pieces[k].lo) {
-      i = seek_above(runs, i, pieces[k].lo);
+  while (!left.none() && i < runs.size()) {
+    left.put_below(runs[i].lo, out);
+    if (left.none()) break;
+    if (runs[i].hi <= left.lo()) {
+      i = seek_above(runs, i, left.lo());
       continue;
     }
-    if (pieces[k].lo < runs[i].lo) out.put(pieces[k].lo, runs[i].lo, pieces[k].set);
-    if (pieces[k].hi <= runs[i].hi)
-      ++k;
+    if (left.lo() < runs[i].lo) out.put(left.lo(), runs[i].lo, left.set());
+    if (left.hi() <= runs[i].hi)
+      left.drop_first();
     else
-      pieces[k].lo = runs[i++].hi;
+      left.skip_to(runs[i++].hi);
   }
-  out.put_all(pieces.subspan(k));
+  left.put_rest(out);
   return out.count();
 }
 
+void OwedIndex::make_room(const Region& region) {
+  std::span<const Run> runs = region.runs();
+  for (std::size_t c = 0, i = 0; next_touched(c, runs, i); ++c) {
+    RecycledVector<Piece>& pieces = chunks_[c].pieces;
+    std::size_t cuts = seek_above(runs, i, chunks_[c].hi) - i + 1;  // each makes two pieces of one at most
+    out_for(pieces.size(), cuts);
+    grow_room(pieces, cuts);
+  }
+}
+
 void OwedIndex::take(const Region& region) {
+  make_room(region);
   std::span<const Run> runs = region.runs();
   std::size_t c = 0, i = 0;
   bool emptied = false;
@@ -318,7 +343,7 @@ void OwedIndex::take(const Region& region) {
     std::size_t left = covered ? 0 : take_from_chunk(chunks_[c].pieces, runs, i);
     emptied |= left == 0;
     std::size_t before = chunks_.size();
-    replace(c, left);
+    replace_in_room(c, left);
     c += 1 + chunks_.size() - before;
   }
   if (emptied) tidy();
@@ -346,12 +371,21 @@ OwedIndex::SetId OwedIndex::rewritten(SetId set, RecycledVector<Set>& sets) {
 void OwedIndex::rewrite() {
   next_stamp();
   RecycledVector<Set> sets(1);
-  for (std::size_t c = 0; c < chunks_.size(); ++c) {
-    PieceWriter out(out_for(chunks_[c].pieces.size(), 0));
+  std::size_t longest = 0;
+  for (const Chunk& chunk : chunks_) {
+    for (const Piece& piece : chunk.pieces) rewritten(piece.set, sets);
+    longest = std::max(longest, chunk.pieces.size());
+  }
+  out_for(longest, 0);
+  // From here on no memory is taken: every set knows what stands for it, and no chunk grows.
+  for (std::size_t c = 0; c < chunks_.size();) {
+    PieceWriter out(scratch_->out.data());
+    std::size_t before = chunks_.size();
     for (const Piece& piece : chunks_[c].pieces) {
       if (SetId set = rewritten(piece.set, sets)) out.join(piece.lo, piece.hi, set);
     }
-    replace(c, out.count());  // not more than before, so it stays one chunk
+    replace_in_room(c, out.count());
+    c += 1 + chunks_.size() - before;
   }
   tidy();
   sets_ = std::move(sets);

@@ -82,7 +82,7 @@ class OwedIndex {
   /// `answered`: how many queries the index is taken to have answered; for tests of what comes after 2^32 of them.
   explicit OwedIndex(Scratch& scratch, std::uint32_t answered = 0) : stamp_(answered), scratch_(&scratch) {}
 
-  /// From now on `reader` owes `region`, by a whole copy or by regions.
+  /// From now on `reader` owes `region`, by a whole copy or by regions. Where memory runs out nobody owes more.
   Slot add(const Region& region, Reader reader, bool whole);
   /// The read owes nothing more.
   void forget(Slot slot) noexcept;
@@ -90,8 +90,9 @@ class OwedIndex {
   void find(const Region& region, PreserveBy by, Found& found);
   /// Some bytes of the read are kept by region, so all later ones are.
   void settle(Slot slot) { slots_[slot].settled = true; }
-  /// The bytes of `region` are owed by nobody any more.
+  /// The bytes of `region` are owed by nobody any more. Cannot fail after make_room() for the same.
   void take(const Region& region);
+  void make_room(const Region& region);
   void clear() noexcept;
 
   bool empty() const { return slots_.empty(); }
@@ -116,6 +117,7 @@ class OwedIndex {
   struct Chunk {  // never empty between calls
     std::int64_t lo = 0, hi = 0;
     RecycledVector<Piece> pieces;
+    void assign(std::span<const Piece> from);
   };
 
   std::size_t chunk_at(std::int64_t at) const;
@@ -123,11 +125,13 @@ class OwedIndex {
   Slot new_slot(Reader reader, bool whole, std::size_t runs);
   SetId with(SetId set, Slot slot);
   OwedPiece* out_for(std::size_t pieces, std::size_t runs);
-  std::size_t add_to_chunk(std::span<Piece> pieces, std::span<const Run> runs, std::size_t& i, Run& run,
+  void add_runs(std::span<const Run> runs, Slot slot);
+  std::size_t add_to_chunk(std::span<const Piece> pieces, std::span<const Run> runs, std::size_t& i, Run& run,
                            std::int64_t limit, Slot slot);
-  std::size_t take_from_chunk(std::span<Piece> pieces, std::span<const Run> runs, std::size_t& i);
+  std::size_t take_from_chunk(std::span<const Piece> pieces, std::span<const Run> runs, std::size_t& i);
   void replace(std::size_t chunk, std::size_t count);
-  void tidy();
+  void replace_in_room(std::size_t chunk, std::size_t count) noexcept;
+  void tidy() noexcept;
   void next_stamp();
   std::uint32_t classify(SetId set, PreserveBy by, Found& found);
   void rewrite();

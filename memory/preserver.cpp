@@ -98,8 +98,20 @@ void Preserver::State::unlist(Ledger& ledger, Read& read) noexcept {
 
 // ---- reads
 
+/// A place for a read, not in use; with it room among the free ones, so that drop() cannot fail.
+ReadId Preserver::State::new_read() {
+  if (!free.empty()) return free.back();
+  grow_room(reads, 1);
+  free.reserve(reads.capacity());
+  reads.emplace_back();
+  free.push_back(static_cast<ReadId>(reads.size() - 1));
+  return free.back();
+}
+
 ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option, const ReadLabel& label) {
   State& s = *state_;
+  ReadId id = s.new_read();
+  bool fresh = !storage.ledger;
   State::Ledger& ledger = s.ledger_of(storage);
   if (ledger.owner != this) {
     fail(ErrorKind::user,
@@ -108,30 +120,30 @@ ReadId Preserver::owe(Storage& storage, const Region& region, StateOption option
          label.op, storage.name());
   }
   s.close(ledger);
-  storage.adopt_observer(this);
-  ReadId id;
-  if (s.free.empty()) {
-    id = static_cast<ReadId>(s.reads.size());
-    s.reads.emplace_back();
-    s.free.reserve(s.reads.capacity());  // so that drop() cannot fail
-  } else {
-    id = s.free.back();
-    s.free.pop_back();
-  }
   State::Read& read = s.reads[id];
   read.storage = &storage;
   read.region = region;
+  try {
+    ledger.fresh.push_back(id);
+    if (s.guard) read.hash = State::hash_of(read, storage.raw());
+  } catch (...) {
+    if (!ledger.fresh.empty() && ledger.fresh.back() == id) ledger.fresh.pop_back();
+    read.region = Region();
+    if (fresh) s.give_back(storage);
+    throw;
+  }
+  // From here on nothing fails.
+  s.free.pop_back();
+  storage.adopt_observer(this);
   read.clock = storage.clock();
   read.writer = storage.last_writer();
   read.option = option;
   read.label = label;
   read.used = true;
   read.place = State::Place::fresh;
-  read.at = static_cast<std::uint32_t>(ledger.fresh.size());
-  ledger.fresh.push_back(id);
+  read.at = static_cast<std::uint32_t>(ledger.fresh.size() - 1);
   ++storage.obligations;
   ++s.ever.reads;
-  if (s.guard) read.hash = State::hash_of(read, storage.raw());
   return id;
 }
 
@@ -188,6 +200,13 @@ void Preserver::before_write(Storage& storage, const Region& region, const Write
   // The real reads may be broken by different writes, each with a copy of its own.
   for (std::size_t i = 1; s.bounding > 0 && i < whole.size(); ++i) others.push_back(s.make_copy(storage, writer));
   State::Blocks blocks = s.make_blocks(storage, writer);
+  if (few)
+    s.unite_broken();
+  else
+    ledger.index.make_room(region);
+  grow_room(ledger.blocks, blocks.size());
+  s.give_pieces(blocks);
+  // From here on nothing fails.
   if (copy) scope.moved.copied += storage.bytes();
   for (const std::unique_ptr<State::Block>& block : blocks) {
     if (block->plain)
@@ -267,8 +286,8 @@ Preserver::State::Blocks Preserver::State::make_blocks(Storage& storage, const W
   return blocks;
 }
 
-/// Gives the blocks of a write to the reads that they were made for.
-void Preserver::State::bind(Ledger& ledger, Blocks blocks) {
+/// Gives the blocks of a write to the reads that they were made for; to none of them where memory runs out.
+void Preserver::State::give_pieces(const Blocks& blocks) try {
   for (std::size_t i = 0; i < found.claims().size(); ++i) {
     const OwedIndex::Claim& claim = found.claims()[i];
     Block* block = blocks.front()->plain ? blocks.front().get() : blocks[i].get();
@@ -279,9 +298,30 @@ void Preserver::State::bind(Ledger& ledger, Blocks blocks) {
         pieces.back().part = unite(pieces.back().part, part);
       } else {
         pieces.push_back({block, part});
-        ++block->readers;
-        if (reads[id].place == Place::index) ledger.index.settle(reads[id].at);
+        ++block->readers;  // where this is given up the block goes with its count
       }
+    }
+  }
+} catch (...) {
+  take_pieces_back();
+  throw;
+}
+
+/// The pieces of blocks that the ledger does not have yet are the last of their reads.
+void Preserver::State::take_pieces_back() noexcept {
+  for (const OwedIndex::Claim& claim : found.claims()) {
+    for (ReadId id : claim.readers) {
+      std::vector<Piece>& pieces = reads[id].pieces;
+      while (!pieces.empty() && pieces.back().block->place == kNowhere) pieces.pop_back();
+    }
+  }
+}
+
+/// The ledger, which has room for them, takes the blocks that were given out.
+void Preserver::State::bind(Ledger& ledger, Blocks blocks) noexcept {
+  for (const OwedIndex::Claim& claim : found.claims()) {
+    for (ReadId id : claim.readers) {
+      if (reads[id].place == Place::index) ledger.index.settle(reads[id].at);
     }
   }
   for (std::unique_ptr<Block>& block : blocks) {

@@ -2,7 +2,8 @@
 // the tape (owe, drop), by storages (before a write) and by the engine (serve).
 //
 // Invariant: for every pending read r, r.region = the bytes of it not written since + those of its blocks, disjointly;
-// or r is bound to a copy. See the note on blocks below.
+// or r is bound to a copy. It holds after a call that throws too, the heap's std::bad_alloc included: what was asked
+// for has then not happened. See the note on blocks below.
 #pragma once
 
 #include <cstddef>

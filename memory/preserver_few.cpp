@@ -37,10 +37,10 @@ void Preserver::State::find_in_few(Ledger& ledger, const Region& region, Preserv
     Region part = region.contains(read.region) ? read.region : intersect(read.region, region);
     if (!read.broken.empty()) part = subtract(part, read.broken);
     ledger.looked += static_cast<std::int64_t>(1 + region.run_count() + read.broken.run_count());
-    if (!part.empty()) broken.emplace_back(id, std::move(part));
+    if (!part.empty()) broken.push_back({id, std::move(part), Region()});
   }
   if (broken.size() == 1)
-    found.add_claim(broken.front().first, broken.front().second.runs());
+    found.add_claim(broken.front().read, broken.front().part.runs());
   else if (!broken.empty())
     part_broken();
 }
@@ -48,7 +48,7 @@ void Preserver::State::find_in_few(Ledger& ledger, const Region& region, Preserv
 /// Claims, one for each set of reads that owe some of the broken bytes together, in the order of their first bytes.
 void Preserver::State::part_broken() {
   RecycledVector<std::span<const Run>> left;  // of each read, from the bytes at hand on
-  for (const auto& [id, part] : broken) left.push_back(part.runs());
+  for (const Broken& one : broken) left.push_back(one.part.runs());
   using Entry = std::pair<const std::uint32_t, std::uint32_t>;
   std::unordered_map<std::uint32_t, std::uint32_t, std::hash<std::uint32_t>, std::equal_to<std::uint32_t>,
                      Recycled<Entry>>
@@ -71,7 +71,7 @@ void Preserver::State::part_broken() {
       if (fresh) {
         readers.clear();
         for (std::uint32_t rest = set; rest != 0; rest &= rest - 1)
-          readers.push_back(broken[static_cast<std::size_t>(std::countr_zero(rest))].first);
+          readers.push_back(broken[static_cast<std::size_t>(std::countr_zero(rest))].read);
         claim->second = found.add_claim(readers);
       }
       found.add_run(claim->second, {at, next});
@@ -81,11 +81,19 @@ void Preserver::State::part_broken() {
   found.finish();
 }
 
+/// What take_from_few() puts in place.
+void Preserver::State::unite_broken() {
+  for (Broken& one : broken) {
+    const Region& before = reads[one.read].broken;
+    one.after = before.empty() ? one.part : unite(before, one.part);
+  }
+}
+
 /// The write has been made good: what it broke is no longer live.
-void Preserver::State::take_from_few(Ledger& ledger) {
-  for (auto& [id, part] : broken) {
-    Read& read = reads[id];
-    read.broken = read.broken.empty() ? std::move(part) : unite(read.broken, part);
+void Preserver::State::take_from_few(Ledger& ledger) noexcept {
+  for (Broken& one : broken) {
+    Read& read = reads[one.read];
+    read.broken = std::move(one.after);
     if (read.broken.bytes() == read.region.bytes()) unlist(ledger, read);
   }
   broken.clear();

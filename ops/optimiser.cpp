@@ -93,10 +93,15 @@ struct Needs {
   bool momentum = false, second = false;
 };
 
+void require_parameter(const char* who, const OptimiserSlot& slot) {
+  if (!slot.parameter) fail(ErrorKind::user, "[{}] expected a parameter in every slot, got a null one", who);
+}
+
 bool is_idle(const OptimiserSlot& slot) { return slot.parameter->grad_empty || !slot.parameter->grad.defined(); }
 
 void check_slots(const char* who, std::span<const OptimiserSlot> slots, const Needs& needs) {
   for (const OptimiserSlot& slot : slots) {
+    require_parameter(who, slot);
     const Tensor& parameter = slot.parameter->data;
     const std::string& name = slot.parameter->name;
     if (!parameter.contiguous() || (parameter.dtype() != DType::f32 && parameter.dtype() != DType::f64)) {
@@ -355,6 +360,7 @@ double gradient_norm(std::span<const OptimiserSlot> slots) {
   double total = 0;
   // Each parameter by itself, so that the order of the sum does not depend on where gradients lie.
   for (const OptimiserSlot& slot : slots) {
+    require_parameter("gradient_norm", slot);
     if (is_idle(slot)) continue;
     const Tensor& gradient = slot.parameter->grad;
     if (!gradient.contiguous())

@@ -7,6 +7,7 @@
 #include "autograd/execute.h"
 #include "autograd/lifetime.h"
 #include "core/error.h"
+#include "core/recycled.h"
 #include "recompute/context.h"
 
 namespace reprise {
@@ -230,6 +231,7 @@ void NodeReplay::announce() {
       if (!value.replay.defined() || value.replay_read != kNoRead) continue;
       if (!(value.replay.storage_ref() == updated_[u].storage_ref())) continue;
       if (value.replay_uses <= uses_here(at)) continue;
+      grow_room(owed_, 1);
       value.replay_read = preserver_.owe(value.replay.storage(), value.replay.region(), instance.option.state,
                                          {instance.name, node().op->name, "result"});
       owed_.push_back(at);
@@ -384,11 +386,11 @@ void TraceReplayer::replay(Tape& tape, std::uint32_t segment) {
   SegmentInstance& instance = data.segments[segment];
   if (!instance.needed.empty()) require_context_of(tape, segment);
   if (!instance.replaying) {
+    if (replays_.size() < data.segments.size()) replays_.resize(data.segments.size(), 0);
     for (ValueId v = instance.first_value; v < instance.end_value; ++v) data.values[v].replay_uses = 0;
     count_uses(data, segment);
     instance.replaying = true;
     instance.replay_next = 0;
-    if (replays_.size() < data.segments.size()) replays_.resize(data.segments.size(), 0);
     if (!instance.needed.empty()) ++replays_[segment];
   }
   run_nodes(tape, instance, instance.needed, instance.replay_next, instance.replaying);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "data/folder.h"
 #include "models/run/wire.h"
 
 namespace reprise {
@@ -74,8 +75,8 @@ void add_scalars(Message& summary, const std::string& tag, const Json& figures) 
 fs::path next_name(const fs::path& folder) {
   auto seconds = static_cast<std::int64_t>(wall_time());
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    std::string name = entry.path().filename().string();
+  for (const fs::path& path : paths_in(folder, error)) {
+    std::string name = path.filename().string();
     if (!name.starts_with(kName)) continue;
     seconds = std::max<std::int64_t>(seconds, std::strtoll(name.c_str() + std::strlen(kName), nullptr, 10) + 1);
   }

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "data/atomic_file.h"
+#include "data/folder.h"
 
 namespace reprise {
 namespace {
@@ -84,22 +85,20 @@ bool is_made_at_start(const std::string& name) { return name == kPlanFile || nam
 
 void remove_files(const fs::path& folder, bool (*which)(const std::string&)) {
   std::error_code error;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (which(entry.path().filename().string())) found.push_back(entry.path());
+  for (const fs::path& path : paths_in(folder, error)) {
+    if (which(path.filename().string())) fs::remove(path, error);
   }
-  for (const fs::path& path : found) fs::remove(path, error);
 }
 
 Content look_into(const fs::path& folder) {
   bool config = false, metrics = false, planned = false;
-  std::error_code error, ignored;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    std::string name = entry.path().filename().string();
+  std::error_code ignored;
+  for (const fs::path& path : paths_in(folder, "run folder")) {
+    std::string name = path.filename().string();
     if (name == kLockName || is_partial(name)) continue;
     if (name == "config.yaml") {
       config = true;
-    } else if (name == "metrics.jsonl" && entry.is_regular_file(ignored) && entry.file_size(ignored) == 0) {
+    } else if (name == "metrics.jsonl" && fs::is_regular_file(path, ignored) && fs::file_size(path, ignored) == 0) {
       metrics = true;
     } else if (is_made_at_start(name)) {
       planned = true;
@@ -107,7 +106,6 @@ Content look_into(const fs::path& folder) {
       return Content::other;
     }
   }
-  if (error) fail(ErrorKind::io, "[run folder] cannot read {}: {}", folder.string(), error.message());
   if (!config) return planned ? Content::other : Content::nothing;
   // A run opens its metrics first, so a lone config.yaml is somebody's own.
   return metrics ? Content::start : Content::other;

@@ -8,6 +8,7 @@
 #include "core/byte_hash.h"
 #include "core/error.h"
 #include "data/atomic_file.h"
+#include "data/folder.h"
 #include "data/safetensors.h"
 #include "data/text_file.h"
 #include "recompute/json_place.h"
@@ -68,8 +69,8 @@ void check_state(const JsonPlace& root) {
 void remove_old(const fs::path& folder, std::int64_t step, std::int64_t kept) {
   std::vector<std::int64_t> steps;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    std::string name = entry.path().filename().string();
+  for (const fs::path& path : paths_in(folder, error)) {
+    std::string name = path.filename().string();
     std::int64_t at = std::max(step_of(name, "checkpoint-", ".safetensors"), step_of(name, "state-", ".json"));
     if (at >= 0) steps.push_back(at);
   }
@@ -87,8 +88,8 @@ void remove_old(const fs::path& folder, std::int64_t step, std::int64_t kept) {
 std::string way_back(const fs::path& folder, std::int64_t step) {
   std::int64_t newest = -1;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    std::int64_t at = step_of(entry.path().filename().string(), "state-", ".json");
+  for (const fs::path& path : paths_in(folder, error)) {
+    std::int64_t at = step_of(path.filename().string(), "state-", ".json");
     if (at < step && at > newest && fs::exists(folder / tensor_file(at), error)) newest = at;
   }
   if (newest < 0) return "";

@@ -21,11 +21,13 @@ double quartile_spread(std::vector<std::int64_t> values) {
 }  // namespace
 
 void StepTimer::attach(Tape& tape) {
+  begin();
   tape_ = &tape;
   tape.set_observer(this);
   preserve_listener() = this;
   // The hook is called after a node has run: what has passed since the last event was its own.
   tape.set_node_hook([this](std::uint32_t node) {
+    make_room(kForward, node);
     phase_ = kForward;
     node_ = node;
     close();
@@ -42,20 +44,20 @@ void StepTimer::detach() {
   tape_ = nullptr;
 }
 
-std::vector<std::int64_t>& StepTimer::slot(Phase phase, std::uint32_t node) {
+void StepTimer::make_room(Phase phase, std::uint32_t node) {
   std::vector<std::int64_t>& all = now_[phase];
   if (all.size() <= node) all.resize(node + 1, -1);
-  return all;
 }
 
-void StepTimer::close() {
+void StepTimer::close() noexcept {
   Clock::time_point now = Clock::now();
-  std::int64_t& ns = slot(phase_, node_)[node_];
+  std::int64_t& ns = now_[phase_][node_];
   ns = std::max<std::int64_t>(ns, 0) + std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count();
   last_ = now;
 }
 
 void StepTimer::enter(Phase phase, std::uint32_t node) {
+  make_room(phase, node);
   close();
   phase_ = phase;
   node_ = node;
@@ -81,6 +83,7 @@ void StepTimer::ends(const MovedBytes& moved) noexcept {
 void StepTimer::begin() {
   for (auto& phase : now_) phase.clear();
   for (Phase phase : {kPreserve, kExchange}) now_[phase].assign(1, 0);  // in every step, be there any or not
+  make_room(kRest, 0);
   runs_.clear();
   phase_ = kRest;
   node_ = 0;
@@ -140,7 +143,8 @@ void StepTimer::read(Profile& profile) const {
   scale_to(profile.replayed_ns, profile.replay_ns);
   profile.replay_ns.resize(profile.forward_ns.size(), -1);
   profile.backward_ns.resize(profile.forward_ns.size(), -1);
-  profile.rest_ns = samples_[kRest].empty() ? 0 : std::max<std::int64_t>(0, median_time(samples_[kRest][0]));
+  bool rests = !samples_[kRest].empty() && !samples_[kRest][0].empty();
+  profile.rest_ns = !rests ? 0 : std::max<std::int64_t>(0, median_time(samples_[kRest][0]));
   profile.step_ns = median_time(steps_);
   Moves moved = moves();
   profile.moved_ns = moved.preserve_ns + moved.exchange_ns;

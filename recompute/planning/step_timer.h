@@ -2,7 +2,8 @@
 // (attach), call begin() before a step's forward and end() after all of the step's work; then read medians.
 //
 // All time between two events counts for the node that the first one names, so nothing of a step is lost; but what
-// preserving and exchanging take counts for these alone.
+// preserving and exchanging take counts for these alone. Room for a time is made when its node or phase begins, so that
+// the preserver, which may not fail there, is listened to without taking memory.
 #pragma once
 
 #include <chrono>
@@ -22,7 +23,7 @@ class StepTimer final : public TapeObserver, public PreserveListener {
   StepTimer(const StepTimer&) = delete;
   StepTimer& operator=(const StepTimer&) = delete;
 
-  /// Takes the tape's node hook and observer, and listens to the preserver, until detach().
+  /// Takes the tape's node hook and observer, and listens to the preserver, until detach(). Begins a step.
   void attach(Tape& tape);
   void detach();
 
@@ -58,9 +59,9 @@ class StepTimer final : public TapeObserver, public PreserveListener {
   static constexpr int kPhases = 6;
 
   void enter(Phase phase, std::uint32_t node);
-  void close();
+  void close() noexcept;
   void scale_to(std::int64_t replayed, std::vector<std::int64_t>& times) const;
-  std::vector<std::int64_t>& slot(Phase phase, std::uint32_t node);
+  void make_room(Phase phase, std::uint32_t node);
 
   Tape* tape_ = nullptr;
   Phase phase_ = kRest;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <iterator>
 #include <map>
@@ -169,9 +170,14 @@ class Writer {
   int uses_ = 0;
 };
 
+/// The number behind the last `label`, written as Cbc writes it whatever the locale of this process.
 double number_after(const std::string& text, const std::string& label, double otherwise) {
   std::size_t at = text.rfind(label);
-  return at == std::string::npos ? otherwise : std::atof(text.c_str() + at + label.size());
+  if (at == std::string::npos) return otherwise;
+  at = text.find_first_not_of(" \t+", at + label.size());
+  double number = otherwise;
+  if (at != std::string::npos) std::from_chars(text.data() + at, text.data() + text.size(), number);
+  return number;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-// Counts what the step's thread takes from the heap. The counting operator new serves the whole test program.
+// Counts what the step's thread takes from the heap.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <new>
 #include <thread>
 
@@ -21,29 +20,16 @@
 #include "ops/shape_ops.h"
 #include "ops/state.h"
 #include "ops/unary.h"
+#include "tests/support/full_heap_new.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-namespace {
-thread_local std::int64_t taken = 0;
-thread_local bool refuses = false;  // the heap, as if it were full
-}  // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++taken;
-  void* memory = refuses ? nullptr : std::malloc(bytes ? bytes : 1);
-  if (memory) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace reprise {
 namespace {
 
 /// Blocks that forward and backward of a chain of 5 * rounds ops take from the heap.
 std::int64_t blocks_of_step(Tape& tape, const LeafRef& leaf, int rounds) {
-  std::int64_t before = taken;
+  std::int64_t before = full_heap::taken;
   leaf->clear_grad();
   {
     Value x = mul(tape, leaf, 1.0);
@@ -57,7 +43,7 @@ std::int64_t blocks_of_step(Tape& tape, const LeafRef& leaf, int rounds) {
     tape.backward(x);
   }
   tape.clear();
-  return taken - before;
+  return full_heap::taken - before;
 }
 
 TEST(Storage, WithoutRoomForItsRecordItTakesNoBytes) {
@@ -66,13 +52,14 @@ TEST(Storage, WithoutRoomForItsRecordItTakesNoBytes) {
     StorageRef first = Storage::create(memory.allocator(), nullptr, 64, Category::state);
     std::int64_t live = memory.meter().live();
     bool thrown = false;
-    refuses = true;
-    try {
-      StorageRef second = Storage::create(memory.allocator(), nullptr, 64, Category::state);
-    } catch (const std::bad_alloc&) {
-      thrown = true;
+    {
+      full_heap::Refusing refusing(0);
+      try {
+        StorageRef second = Storage::create(memory.allocator(), nullptr, 64, Category::state);
+      } catch (const std::bad_alloc&) {
+        thrown = true;
+      }
     }
-    refuses = false;
     EXPECT_TRUE(thrown);
     EXPECT_EQ(memory.meter().live(), live);
   };
@@ -113,7 +100,7 @@ struct Layers {
 
 /// Blocks that forward and backward of 3 * rounds ops on them take from the heap.
 std::int64_t blocks_of_layers(Tape& tape, Layers& layers, int rounds) {
-  std::int64_t before = taken;
+  std::int64_t before = full_heap::taken;
   for (const LeafRef& leaf : {layers.x, layers.gamma, layers.beta}) leaf->clear_grad();
   {
     Value x = mul(tape, layers.x, 1.0);
@@ -125,7 +112,7 @@ std::int64_t blocks_of_layers(Tape& tape, Layers& layers, int rounds) {
     tape.backward(softmax_cross_entropy(tape, x, layers.labels));
   }
   tape.clear();
-  return taken - before;
+  return full_heap::taken - before;
 }
 
 TEST(Tape, NoHeapAllocationPerLayerWithStateWorkspaceAndDraws) {
@@ -157,7 +144,7 @@ struct Rows {
 
 /// Blocks that forward and backward of 8 * rounds ops on them take from the heap.
 std::int64_t blocks_of_rows(Tape& tape, Rows& rows, int rounds) {
-  std::int64_t before = taken;
+  std::int64_t before = full_heap::taken;
   rows.x->clear_grad();
   {
     Value x = mul(tape, rows.x, 1.0);
@@ -172,7 +159,7 @@ std::int64_t blocks_of_rows(Tape& tape, Rows& rows, int rounds) {
     tape.backward(sum(tape, x));
   }
   tape.clear();
-  return taken - before;
+  return full_heap::taken - before;
 }
 
 TEST(Tape, NoHeapAllocationPerOpOnRowsByAList) {

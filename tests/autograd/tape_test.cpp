@@ -28,6 +28,27 @@ TEST(Tape, GradientOfAChain) {
   EXPECT_DOUBLE_EQ(Lab::gradient(x)[1], 3 * std::cos(-1.2));
 }
 
+TEST(Tape, ANullLeafIsAUsersMistakeWhereverAnOpIsGivenIt) {
+  Lab lab;
+  LeafRef x = lab.leaf({2, 2}, {1, 2, 3, 4}), none, empty = Leaf::create("empty", Tensor());
+  Tensor state = lab.state({2, 2}, {1, 2, 3, 4}), rows = lab.indices({0});
+  auto refuses = [](std::initializer_list<std::string> words, const std::function<void()>& call) {
+    testing::expect_error(ErrorKind::user, words, call);
+  };
+  Tape& t = *lab.tape;
+  refuses({"[operand]", "null"}, [&] { mul(t, none, x); });
+  refuses({"[operand]", "null"}, [&] { mul(t, x, none); });
+  refuses({"[operand]", "null"}, [&] { mul(t, 2.0, none); });
+  refuses({"[operand]", "null"}, [&] { mul_into(t, state, none); });
+  refuses({"[operand]", "null"}, [&] { reshape(t, none, {4}); });
+  refuses({"[operand]", "null"}, [&] { gather_rows(t, none, rows); });
+  refuses({"[operand]", "null"}, [&] { Arg(none).shape(); });
+  refuses({"[operand]", "null"}, [&] { Arg(none).dtype(); });
+  refuses({"[operand]", "'empty' without"}, [&] { mul(t, x, empty); });
+  EXPECT_EQ(state.storage().clock(), 1u);
+  EXPECT_TRUE(t.data().nodes.empty());
+}
+
 TEST(Tape, GradientOfALeafReadTwiceIsTheSum) {
   Lab lab;
   LeafRef x = lab.leaf({1}, {2.0});

@@ -1,6 +1,10 @@
 #include "core/byte_hash.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <new>
 
 namespace reprise {
 namespace {
@@ -27,6 +31,27 @@ TEST(ByteHash, IsXxh3WhateverTheBuild) {
   EXPECT_EQ(ByteHash().text(), "2d06800538d394c2");
   EXPECT_EQ(hash_text(1), "0000000000000001");
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// In a process of its own: 0 where a hash without memory says that there is none.
+[[noreturn]] void hash_on_a_full_heap() {
+  rlimit none{};
+  ::setrlimit(RLIMIT_AS, &none);
+  void* volatile taken = nullptr;
+  do taken = std::malloc(256);
+  while (taken);
+  try {
+    ByteHash hash;
+  } catch (const std::bad_alloc&) {
+    std::_Exit(0);
+  }
+  std::_Exit(1);
+}
+
+TEST(ByteHash, WithoutMemoryForItsStateItSaysSo) {
+  EXPECT_EXIT(hash_on_a_full_heap(), ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 }  // namespace
 }  // namespace reprise

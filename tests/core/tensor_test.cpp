@@ -36,6 +36,9 @@ TEST(Tensor, BytesAreThoseOfTheViewAndGoThroughTheDoors) {
   testing::expect_error(ErrorKind::user, {"expected a contiguous tensor"}, [&] { column.host_read_bytes(); });
   testing::expect_error(ErrorKind::user, {"expected a contiguous tensor"}, [&] { column.host_write_bytes(); });
   testing::expect_error(ErrorKind::user, {"expected a tensor, got none"}, [&] { Tensor().host_read_bytes(); });
+  testing::expect_error(ErrorKind::user, {"[to_doubles]", "got none"}, [&] { Tensor().to_doubles(); });
+  testing::expect_error(ErrorKind::user, {"[test]", "got none"},
+                        [&] { Tensor().assign_doubles(std::vector<double>{1}, "test"); });
   EXPECT_EQ(whole.storage().clock(), 1u);
 }
 

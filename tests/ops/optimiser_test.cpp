@@ -192,6 +192,20 @@ TEST(Optimiser, AnnouncesItsWritesSoThatAnOpenBackwardSeesTheOldParameter) {
   EXPECT_EQ(w->grad.to_doubles(), (std::vector<double>{4.0, 6.0}));
 }
 
+TEST(Optimiser, ASlotWithoutAParameterIsRefusedBeforeAnyIsStepped) {
+  Slots s(DType::f32);
+  std::string first = bytes_of(s.slots[0].parameter->data);
+  s.slots[1].parameter = nullptr;
+  auto refuses = [](const char* who, const std::function<void()>& call) {
+    testing::expect_error(ErrorKind::user, {who, "got a null one"}, call);
+  };
+  refuses("[sgd]", [&] { sgd_step(s.slots, {.lr = 0.1}); });
+  refuses("[adamw]", [&] { adamw_step(s.slots, {}); });
+  refuses("[lars]", [&] { lars_step(s.slots, {}); });
+  refuses("[gradient_norm]", [&] { gradient_norm(s.slots); });
+  EXPECT_EQ(bytes_of(s.slots[0].parameter->data), first);
+}
+
 TEST(Optimiser, EmptyGradientsAreSkippedAndMissingStateIsNamed) {
   Slots s(DType::f32);
   s.slots[0].parameter->clear_grad();

@@ -2,6 +2,7 @@
 // and what was wanted is judged as a person would.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -64,6 +65,17 @@ TEST(BenchRecord, EachCallAppendsALineAndTheReportHasThemAll) {
   std::string page = testing::file_text(folder / "out" / "kept.md");
   EXPECT_NE(page.find("## bench optim"), std::string::npos) << page;
   EXPECT_NE(page.find("## bench startup"), std::string::npos) << page;
+}
+
+TEST(BenchRecord, OneThatCouldNotBeReadAgainIsNotKept) {
+  TempFolder folder;
+  append_record(folder / "kept.jsonl", good_record());
+  std::string before = testing::file_text(folder / "kept.jsonl");
+  Json record = good_record();
+  record["rows"][1]["ours"]["samples"][0] = std::nan("");  // JSON has no such number
+  testing::expect_error(ErrorKind::internal, {"[bench]", "expected numbers in `ours.samples`, got null"},
+                        [&] { append_record(folder / "kept.jsonl", record); });
+  EXPECT_EQ(testing::file_text(folder / "kept.jsonl"), before);
 }
 
 TEST(BenchRecord, TargetsAreJudgedByThePeerWhereTheySpeakOfIt) {

@@ -8,6 +8,7 @@
 
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
+#include "tools/bench/record.h"
 #include "tools/bench/replay_costs.h"
 #include "tools/bench/report.h"
 
@@ -54,15 +55,16 @@ TEST(Bench, ReplayedBlocksOfResnet18HoldFewActivationsAndCotangents) {
   EXPECT_LE(static_cast<double>(whole.with_cotangents), 0.46 * static_cast<double>(retain.with_cotangents));
 }
 
-/// What the bench says of one public instance with `text` in it.
-Outcome bench_instance(const std::string& name, const std::string& text, const std::string& published = "") {
+/// What the bench says of one public instance with `text` in it; `more`: other words of the command.
+Outcome bench_instance(const std::string& name, const std::string& text, const std::string& published = "",
+                       const std::string& more = "") {
   TempFolder folder;
   std::filesystem::path file = folder / name;
   std::filesystem::create_directories(file.parent_path());
   std::ofstream(file) << text;
   if (!published.empty()) std::ofstream(file.parent_path() / "published_solutions.json") << published;
   EXPECT_EQ(testing::run_shell("gzip -f '" + file.string() + "'").code, 0);
-  return reprise_bench("planner --instances '" + folder.path().string() + "'");
+  return reprise_bench("planner --instances '" + folder.path().string() + "'" + more);
 }
 
 Json good_trace() {
@@ -133,6 +135,21 @@ TEST(Bench, MalformedGraphsAndPublishedPlansAreRefusedWithTheirPlace) {
            {R"([{"instance": "x", "budget_gb": null}])", "[0].budget_gb: expected a number"}}) {
     expect_refused(bench_instance(name, good_graph().dump(), text), says);
   }
+}
+
+TEST(Bench, AnInstanceWithoutAPlanIsARowThatCanBeKept) {
+  TempFolder folder;
+  std::string kept = in(folder, "kept.jsonl");
+  const char* plans = R"([{"instance": "x", "budget_gb": 1e-9, "runtime_expected": 300, "solve_time": -1}])";
+  for (std::size_t calls = 1; calls <= 2; ++calls) {
+    Outcome outcome = bench_instance("monet/x.json", good_graph().dump(), plans, " --record '" + kept + "'");
+    ASSERT_EQ(outcome.code, 0) << outcome.text;
+    EXPECT_NE(outcome.text.find("no plan"), std::string::npos) << outcome.text;
+    std::vector<Json> records = parse_records(testing::file_text(kept), kept);
+    ASSERT_EQ(records.size(), calls);
+    EXPECT_TRUE(records.back()["rows"][0]["ours"]["samples"].empty());
+  }
+  EXPECT_EQ(testing::reprise("report '" + kept + "' -o '" + in(folder, "out") + "'").code, 0);
 }
 
 TEST(Bench, ReplayingBlocksShowsInTheLivePeak) {
@@ -218,6 +235,25 @@ TEST(Bench, ThePeerTakesATurnInEveryRound) {
   EXPECT_DOUBLE_EQ(row["ours_over_peer"].get<double>(), row["ours"]["median"].get<double>() / 1000.0);
 }
 
+TEST(Bench, APeerThatPrintsOtherThingsIsTheUsersMistakeAndTheirPlaceIsNamed) {
+  struct Case {
+    const char *bench, *script, *prints, *says;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"loader", "loader.py", "{}", "expected 'results' in what the peer's loader.py printed"},
+           {"loader", "loader.py", "{\"results\": 3}", "expected 'results.batch_resizedcrop_jitter_gray_norm' in"},
+           {"optim", "ops.py", "[]", "expected 'rows' in"},
+           {"optim", "ops.py", "{\"rows\": [{\"op\": \"sgd momentum 11.5M params, fused\", \"fwd_ms\": null}]}",
+            "expected a number as 'fwd_ms' in what the peer's ops.py printed, got null"},
+           {"startup", "startup.py", "{\"results\": {}}", "expected 'results.torch to first step' in"}}) {
+    TempFolder folder;
+    std::string peer = stand_in(folder, {c.script}, std::string("echo '") + c.prints + "'");
+    Outcome outcome = reprise_bench(std::string(c.bench) + " --quick --rounds 1" + peer);
+    EXPECT_EQ(outcome.code, 2) << outcome.text;
+    EXPECT_NE(outcome.text.find(c.says), std::string::npos) << outcome.text;
+  }
+}
+
 /// Holds a lot, unless freed blocks are returned at once.
 constexpr const char* kPeerStep = R"(case "$*" in
   *--memory-of*)
@@ -290,7 +326,12 @@ TEST(Bench, MediansAndLimitsAreOrderStatistics) {
   EXPECT_EQ(samples({1, 2, 3, 4, 5}).upper_limit(), 5);  // all five below the median: 1 in 32
   Samples thirty;
   for (int i = 1; i <= 30; ++i) thirty.add(i);
-  EXPECT_EQ(thirty.upper_limit(), 20);  // 20 or more heads of 30 coins: 4.9 %
+  EXPECT_EQ(thirty.upper_limit(), 20);             // 20 or more heads of 30 coins: 4.9 %
+  for (int n : {400, 1000, 1100, 2000, 100000}) {  // 2^1100 is more than a double holds
+    Samples many;
+    for (int i = 1; i <= n; ++i) many.add(i);
+    EXPECT_NEAR(many.upper_limit(), 0.5 * n + 1.645 * 0.5 * std::sqrt(n), 2) << n;  // as a normal distribution has it
+  }
   EXPECT_EQ(ratios(samples({2, 9}), samples({1, 3})).values(), (std::vector<double>{2, 3}));
   EXPECT_EQ(sums(samples({2, 9}), samples({1, 3})).values(), (std::vector<double>{3, 12}));
 }

@@ -72,10 +72,9 @@ Report bench_loader(const BenchOptions& options) {
       all[p].rate.add(static_cast<double>(batch * batches * all[p].options.views) / seconds);
     }
     if (!options.peer.asked()) continue;
-    Json found =
-        options.peer.run("loader.py", {"--file", file.string(), "--batch", fmt::format("{}", batch), "--threads",
-                                       fmt::format("{}", options.threads), "--reps", "3"})["results"];
-    for (Pipeline& p : all) p.peer_rate.add(found[p.peer].get<double>());
+    Json printed = options.peer.run("loader.py", {"--file", file.string(), "--batch", fmt::format("{}", batch),
+                                                  "--threads", fmt::format("{}", options.threads), "--reps", "3"});
+    for (Pipeline& p : all) p.peer_rate.add(number_at(printed, "loader.py", {"results", p.peer.c_str()}));
   }
   for (const Pipeline& p : all) {
     report.add({.what = p.name,

@@ -187,13 +187,13 @@ void OpBench::round(bool keep_it) {
 }
 
 void OpBench::peer_round() {
-  Json rows = options_.peer.run(
-      "ops.py", {"--threads", fmt::format("{}", options_.threads), "--rounds", "1", "--batches", "64"})["rows"];
+  Json printed = options_.peer.run(
+      "ops.py", {"--threads", fmt::format("{}", options_.threads), "--rounds", "1", "--batches", "64"});
   for (const auto& c : cases_) {
-    for (const Json& row : rows) {
-      if (row["op"] != c->peer) continue;
-      c->peer_forward.add(row["fwd_ms"].get<double>());
-      c->peer_backward.add(row["bwd_ms"].get<double>());
+    for (const Json& row : item_at(printed, "ops.py", {"rows"})) {
+      if (!row.is_object() || row.value("op", Json()) != c->peer) continue;
+      c->peer_forward.add(number_at(row, "ops.py", {"fwd_ms"}));
+      c->peer_backward.add(number_at(row, "ops.py", {"bwd_ms"}));
     }
   }
 }
@@ -264,10 +264,10 @@ void chain_round(Chain& chain, Tape& tape, const LeafRef& leaf, int ops) {
 }
 
 void chain_peer_round(const BenchOptions& options, Chain& chain) {
-  Json found =
-      options.peer.run("overhead.py", {"--ops", "1000", "--reps", "3", "--peers", "torch"})["results"]["torch_1000"];
-  chain.peer_forward.add(found["fwd_us_per_op"].get<double>());
-  chain.peer_backward.add(found["bwd_us_per_op"].get<double>());
+  const char* script = "overhead.py";
+  Json printed = options.peer.run(script, {"--ops", "1000", "--reps", "3", "--peers", "torch"});
+  chain.peer_forward.add(number_at(printed, script, {"results", "torch_1000", "fwd_us_per_op"}));
+  chain.peer_backward.add(number_at(printed, script, {"results", "torch_1000", "bwd_us_per_op"}));
 }
 
 void add_chain(Report& report, const Chain& chain) {

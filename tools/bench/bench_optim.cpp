@@ -61,11 +61,11 @@ class Slots {
 };
 
 void peer_round(const BenchOptions& options, std::vector<Case>& cases) {
-  Json rows = options.peer.run(
-      "ops.py", {"--threads", fmt::format("{}", options.threads), "--rounds", "1", "--batches", "64"})["rows"];
+  Json printed =
+      options.peer.run("ops.py", {"--threads", fmt::format("{}", options.threads), "--rounds", "1", "--batches", "64"});
   for (Case& c : cases) {
-    for (const Json& row : rows) {
-      if (row["op"] == c.peer) c.peer_ms.add(row["fwd_ms"].get<double>());
+    for (const Json& row : item_at(printed, "ops.py", {"rows"})) {
+      if (row.is_object() && row.value("op", Json()) == c.peer) c.peer_ms.add(number_at(row, "ops.py", {"fwd_ms"}));
     }
   }
 }

@@ -64,10 +64,11 @@ Report bench_startup(const BenchOptions& options) {
     step.add(run_self({"bench", "startup", "--first-step", "--threads", fmt::format("{}", options.threads)}));
     train.add(train_one_step(options, (scratch / fmt::format("{}", i)).string()));
     if (!options.peer.asked()) continue;
-    Json found = options.peer.run("startup.py", {"--reps", "1"})["results"]["torch to first step"];
-    peer.wall.add(found["wall_s"].get<double>());
-    peer.cpu.add(found["cpu_s"].get<double>());
-    peer.peak.add(found["max_rss_mib"].get<double>());
+    Json printed = options.peer.run("startup.py", {"--reps", "1"});
+    const Json& found = item_at(printed, "startup.py", {"results", "torch to first step"});
+    peer.wall.add(number_at(found, "startup.py", {"wall_s"}));
+    peer.cpu.add(number_at(found, "startup.py", {"cpu_s"}));
+    peer.peak.add(number_at(found, "startup.py", {"max_rss_mib"}));
   }
   report.add({.what = "first step of a linear classifier, time",
               .unit = "s",

@@ -12,6 +12,7 @@ namespace reprise::bench {
 namespace {
 
 constexpr double kMib = 1024.0 * 1024.0;
+constexpr const char* kPeerScript = "cifar_step.py";
 
 struct Figures {
   Samples wall, cpu;          // ms
@@ -64,7 +65,7 @@ void one_round(const BenchOptions& options, const std::string& name, StepRun& ru
 double peer_high_water(const BenchOptions& options, const char* mode) {
   std::vector<std::string> words = step_words(options);
   words.insert(words.end(), {"--memory-of", mode});
-  return options.peer.run("cifar_step.py", words, kFreedAtOnce)["rss_peak_minus_before_mib"].get<double>();
+  return number_at(options.peer.run(kPeerScript, words, kFreedAtOnce), kPeerScript, {"rss_peak_minus_before_mib"});
 }
 
 /// One round of the peer: its steps in one process, its memory in another.
@@ -72,19 +73,19 @@ void peer_step_round(const BenchOptions& options, PeerFigures& peer) {
   std::vector<std::string> words = step_words(options);
   words.insert(words.end(),
                {"--modes", options.compiled ? "cl,cl_ckpt,compile" : "cl,cl_ckpt", "--rounds", "3", "--no-memory"});
-  Json modes = options.peer.run("cifar_step.py", words)["modes"];
+  Json printed = options.peer.run(kPeerScript, words);
   auto add = [&](Figures& figures, const char* mode) {
-    const Json& found = modes[mode];
+    const Json& found = item_at(printed, kPeerScript, {"modes", mode});
     if (!found.contains("step_ms"))
       fail(ErrorKind::user, "[bench] the peer could not run its mode {}: {}", mode, found.dump());
-    figures.wall.add(found["step_ms"].get<double>());
-    figures.cpu.add(found["cpu_ms"].get<double>());
+    figures.wall.add(number_at(found, kPeerScript, {"step_ms"}));
+    figures.cpu.add(number_at(found, kPeerScript, {"cpu_ms"}));
   };
   add(peer.plain, "cl");
   add(peer.replayed, "cl_ckpt");
   if (options.compiled) {
     add(peer.compiled, "compile");
-    peer.first_step.add(modes["compile"]["first_step_s"].get<double>());
+    peer.first_step.add(number_at(printed, kPeerScript, {"modes", "compile", "first_step_s"}));
   }
   if (peer.plain.high_water.size() == 3) return;
   peer.plain.high_water.add(peer_high_water(options, "cl"));

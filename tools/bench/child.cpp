@@ -1,28 +1,12 @@
 #include "tools/bench/child.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstring>
 #include <filesystem>
 
 #include "core/error.h"
-#include "tools/bench/measure.h"
-#include "tools/process/memory_file.h"
 #include "tools/process/own_program.h"
-
-extern char** environ;
 
 namespace reprise::bench {
 namespace {
-
-double seconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-}
 
 std::string last_words(const std::string& text) {
   std::string line = process::last_line(text);
@@ -31,45 +15,7 @@ std::string last_words(const std::string& text) {
 
 }  // namespace
 
-Child run_child(const std::vector<std::string>& argv) {
-  process::MemoryFile output("output", "bench"), errors("errors", "bench");
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, output.descriptor(), 1);
-  ::posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), 2);
-  // What this program blocks or ignores (core/interrupt.h), the child has.
-  posix_spawnattr_t attributes;
-  sigset_t none, pipe;
-  ::sigemptyset(&none);
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &pipe);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<char*> pointers;
-  for (const std::string& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  double start = wall_seconds();
-  pid_t process = 0;
-  int error = ::posix_spawnp(&process, pointers[0], &actions, &attributes, pointers.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) fail(ErrorKind::user, "[bench] cannot start {}: {}", argv[0], std::strerror(error));
-  int status = 0;
-  rusage used{};
-  while (::wait4(process, &status, 0, &used) < 0 && errno == EINTR) {
-  }
-  Child child;
-  child.wall = wall_seconds() - start;
-  child.cpu = seconds(used.ru_utime) + seconds(used.ru_stime);
-  child.peak_mib = static_cast<double>(used.ru_maxrss) / 1024.0;
-  child.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  child.output = output.text();
-  child.errors = errors.text();
-  return child;
-}
+Child run_child(const std::vector<std::string>& argv) { return process::Child(argv, "", "bench").wait(); }
 
 Child run_self(std::vector<std::string> arguments) {
   std::string self = process::own_program("bench");
@@ -88,6 +34,27 @@ Json last_json_line(const Child& child, const std::string& what) {
   if (parsed.is_discarded())
     fail(ErrorKind::internal, "[bench] expected a line of JSON from {}, got: {}", what, last_words(child.output));
   return parsed;
+}
+
+const Json& item_at(const Json& printed, const std::string& script, std::initializer_list<const char*> keys) {
+  const Json* at = &printed;
+  std::string place;
+  for (const char* key : keys) {
+    place += (place.empty() ? "" : ".") + std::string(key);
+    if (!at->is_object() || !at->contains(key))
+      fail(ErrorKind::user, "[bench] expected '{}' in what the peer's {} printed, got none", place, script);
+    at = &at->at(key);
+  }
+  return *at;
+}
+
+double number_at(const Json& printed, const std::string& script, std::initializer_list<const char*> keys) {
+  const Json& item = item_at(printed, script, keys);
+  if (!item.is_number()) {
+    fail(ErrorKind::user, "[bench] expected a number as '{}' in what the peer's {} printed, got {}", *(keys.end() - 1),
+         script, item.type_name());
+  }
+  return item.get<double>();
 }
 
 void Peer::require(const std::string& script) const {

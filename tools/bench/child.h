@@ -2,19 +2,16 @@
 // Called by benches that need a process of its own; its peak memory is then that of the work.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "models/run/json_text.h"
+#include "tools/process/child.h"
 
 namespace reprise::bench {
 
-struct Child {
-  int code = -1;  // exit code; 128 + the signal that ended it
-  std::string output, errors;
-  double wall = 0, cpu = 0;  // seconds, from start to end
-  double peak_mib = 0;       // highest resident size
-};
+using Child = process::Ended;
 
 /// Runs argv[0], which is looked for in PATH, with nothing on its input. Errors (user): it cannot be started.
 Child run_child(const std::vector<std::string>& argv);
@@ -24,6 +21,11 @@ Child run_self(std::vector<std::string> arguments);
 
 /// The last line of a child's output as JSON. Errors (internal): it is none.
 Json last_json_line(const Child& child, const std::string& what);
+
+/// What stands under `keys`, one inside the other, in what the peer's `script` printed; a number there. Errors (user):
+/// there is none.
+const Json& item_at(const Json& printed, const std::string& script, std::initializer_list<const char*> keys);
+double number_at(const Json& printed, const std::string& script, std::initializer_list<const char*> keys);
 
 /// The interpreter and folder of the peer's scripts; `python` is empty when no peer was asked for.
 struct Peer {

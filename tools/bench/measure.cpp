@@ -43,16 +43,17 @@ double Samples::median() const {
 double Samples::min() const { return values_.empty() ? kNone : *std::min_element(values_.begin(), values_.end()); }
 double Samples::max() const { return values_.empty() ? kNone : *std::max_element(values_.begin(), values_.end()); }
 
-/// The k-th smallest sample is below the median with the probability that k or more of n fair coins show heads.
+/// The k-th smallest sample is below the median with the probability that k or more of n fair coins show heads. By
+/// logarithms, since of more than a thousand coins there are more outcomes than a double can count.
 double Samples::upper_limit() const {
   std::size_t n = values_.size();
-  double choices = 1, below = 0, all = std::pow(2.0, static_cast<double>(n));
+  auto factorial = [](std::size_t of) { return std::lgamma(static_cast<double>(of) + 1); };
+  double below = 0, all = static_cast<double>(n) * std::log(2.0);
   std::size_t rank = n;  // from 1
   for (std::size_t tails = 0; tails < n; ++tails) {
-    below += choices;  // at most `tails` of n
-    if (below / all > 0.05) break;
+    below += std::exp(factorial(n) - factorial(tails) - factorial(n - tails) - all);  // at most `tails` of n
+    if (below > 0.05) break;
     rank = n - tails;
-    choices *= static_cast<double>(n - tails) / static_cast<double>(tails + 1);
   }
   if (n < 5) return kNone;
   std::vector<double> sorted = values_;

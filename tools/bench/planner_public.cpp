@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 
 #include "core/error.h"
 #include "data/archive.h"
+#include "data/folder.h"
 #include "recompute/json_place.h"
 #include "recompute/solver/solve.h"
 #include "tools/bench/planner_traces.h"
@@ -32,10 +32,9 @@ const std::vector<std::pair<const char*, Allowed>> kMethods = {
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder, const std::string& ending) {
   std::vector<std::filesystem::path> files;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().ends_with(ending)) files.push_back(entry.path());
+  for (const std::filesystem::path& path : paths_in(folder, error)) {
+    if (path.filename().string().ends_with(ending)) files.push_back(path);
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -68,7 +67,7 @@ void add_trace(const Trace& trace, Report& report, bool quick) {
     }
     Row row{.what = fmt::format("{} at {} % of {:.2f} GB", trace.name, share, static_cast<double>(peak) / 1e9),
             .unit = "%"};
-    row.ours.add(joint.feasible ? over(joint.time_ns, instance.base_time_ns) : std::nan(""));
+    if (joint.feasible) row.ours.add(over(joint.time_ns, instance.base_time_ns));
     row.note =
         others + (joint.feasible ? fmt::format("; {} in {:.2f} s", certificate(joint), seconds)
                                  : fmt::format("; the least is {:.0f} %", 100 * smallest / static_cast<double>(peak)));
@@ -126,7 +125,7 @@ void add_graph(const Trace& trace, const std::string& key, const std::vector<Pub
       segments = instance.segments.size();
     }
     Row row{.what = fmt::format("{} in {} GiB", key, gigabytes), .unit = "%"};
-    row.ours.add(best.feasible ? over(best.time_ns, cuts.instances[0].base_time_ns) : std::nan(""));
+    if (best.feasible) row.ours.add(over(best.time_ns, cuts.instances[0].base_time_ns));
     // Theirs counts in 10 us. What it starts from is the sum over the graph: a published start holds its own recompute.
     double base = static_cast<double>(cuts.instances[0].base_time_ns) / 1e4;
     row.peer.add(100 * (plan->time / base - 1));
@@ -142,7 +141,8 @@ void add_graph(const Trace& trace, const std::string& key, const std::vector<Pub
 /// The plans published with the graphs in `folder`, each with the bound that is published for it.
 std::vector<PublishedPlan> published_plans(const std::filesystem::path& folder) {
   std::filesystem::path file = folder / "published_solutions.json";
-  if (!std::filesystem::exists(file)) return {};
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return {};
   std::vector<std::uint8_t> bytes = read_bytes(file, 64'000'000);
   Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
   if (json.is_discarded()) fail(ErrorKind::user, "[bench] expected JSON in {}, got something else.", file.string());

@@ -44,6 +44,9 @@ std::string fault_of(const Json& record) {
 }  // namespace
 
 void append_record(const std::filesystem::path& file, const Json& record) {
+  std::string line = json_line(record), fault = fault_of(json_or_discarded(line));
+  if (!fault.empty())  // else no record could be added to the file any more
+    fail(ErrorKind::internal, "[bench] expected a record that can be read again for {}: {}", file.string(), fault);
   std::error_code error;
   std::string text;
   if (std::filesystem::exists(file, error)) {
@@ -51,7 +54,7 @@ void append_record(const std::filesystem::path& file, const Json& record) {
     parse_records(text, file.string());
     if (!text.empty() && text.back() != '\n') text += '\n';
   }
-  write_file_atomically(file, text + json_line(record) + "\n");
+  write_file_atomically(file, text + line + "\n");
 }
 
 bool are_records(const std::string& text) {

@@ -166,18 +166,19 @@ void add_share(const BenchOptions& options, Report& report, const ContractCosts&
 
 /// What checkpointing costs the peer: chain of mul and add in 10 segments over the chain without.
 double peer_chain_ratio(const BenchOptions& options) {
-  Json results = options.peer.run("overhead.py", {"--ops", "1000", "--reps", "3", "--peers", "torch"})["results"];
-  return results["torch_1000"]["ckpt_over_plain"].get<double>();
+  Json printed = options.peer.run("overhead.py", {"--ops", "1000", "--reps", "3", "--peers", "torch"});
+  return number_at(printed, "overhead.py", {"results", "torch_1000", "ckpt_over_plain"});
 }
 
 /// Its channels-last step with each residual block checkpointed over the step without, by CPU time.
 double peer_step_ratio(const BenchOptions& options) {
   std::vector<std::string> words = step_words(options);
   words.insert(words.end(), {"--modes", "cl,cl_ckpt", "--rounds", "3", "--no-memory"});
-  Json mode = options.peer.run("cifar_step.py", words)["modes"]["cl_ckpt"];
+  Json printed = options.peer.run("cifar_step.py", words);
+  const Json& mode = item_at(printed, "cifar_step.py", {"modes", "cl_ckpt"});
   if (!mode.contains("ckpt_cpu_ratio"))
     fail(ErrorKind::user, "[bench] the peer could not run its mode cl_ckpt: {}", mode.dump());
-  return mode["ckpt_cpu_ratio"].get<double>();
+  return number_at(mode, "cifar_step.py", {"ckpt_cpu_ratio"});
 }
 
 Samples one(double value) {

@@ -10,7 +10,10 @@
 namespace reprise::bench {
 
 ScratchFolder::ScratchFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "reprise-bench-XXXXXX").string();
+  std::error_code error;
+  std::filesystem::path above = std::filesystem::temp_directory_path(error);
+  if (error) fail(ErrorKind::io, "[bench] cannot find the folder for temporary files (TMPDIR): {}", error.message());
+  std::string name = (above / "reprise-bench-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr)
     fail(ErrorKind::io, "[bench] cannot make a temporary folder {}: {}", name, std::strerror(errno));
   path_ = name;

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <set>
 
+#include "data/folder.h"
+
 namespace reprise::conform {
 
 namespace fs = std::filesystem;
@@ -19,12 +21,10 @@ std::vector<std::string> find_programs(const std::vector<std::string>& paths) {
       continue;
     }
     std::vector<std::string> inside;
-    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
-      if (at->path().extension() == ".json" && !at->is_directory()) inside.push_back(at->path().string());
+    for (const fs::path& file : paths_in(path, "conform")) {
+      if (file.extension() == ".json" && !fs::is_directory(file, error)) inside.push_back(file.string());
     }
-    if (error) fail(ErrorKind::io, "[conform] cannot list {}: {}", path, error.message());
     if (inside.empty()) fail(ErrorKind::user, "[conform] expected programs (*.json) in {}, got none", path);
-    std::sort(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;

@@ -118,7 +118,8 @@ void draw_peer(Document& document, const std::vector<Figures>& rows, const std::
   std::vector<ForestPoint> points;
   std::vector<std::string> names;
   for (const Figures& row : rows) {
-    if (row.peer.empty() || row.unit == "x") continue;  // a ratio of ratios has no place among ratios of costs
+    if (row.ours.empty() || row.peer.empty() || row.unit == "x")
+      continue;  // a ratio of ratios has no place among ratios of costs
     bench::Samples ratios;
     for (std::size_t i = 0; i < std::min(row.ours.size(), row.peer.size()); ++i) {
       double ratio = row.ours.values()[i] / row.peer.values()[i];

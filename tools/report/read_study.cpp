@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "data/archive.h"
+#include "data/folder.h"
 #include "data/text_file.h"
 #include "recompute/json_parse.h"
 #include "tools/report/study_data.h"
@@ -109,10 +110,9 @@ std::vector<StepMemory> read_extra(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
   if (!fs::is_directory(folder, error)) return {};
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (ends_with_any(entry.path().filename().string(), {".json", ".json.xz"})) files.push_back(entry.path());
+  for (const fs::path& path : paths_in(folder, "report")) {
+    if (ends_with_any(path.filename().string(), {".json", ".json.xz"})) files.push_back(path);
   }
-  std::sort(files.begin(), files.end());
   std::vector<StepMemory> all;
   for (const fs::path& file : files) all.push_back(read_memory(file));
   return all;

@@ -60,7 +60,8 @@ Document bench_report(const fs::path& path) {
 }
 
 bool is_of_benches(const fs::path& path) {
-  return is_study(path) && !fs::is_directory(path) && bench::are_records(record_text(path));
+  std::error_code error;
+  return is_study(path) && !fs::is_directory(path, error) && bench::are_records(record_text(path));
 }
 
 }  // namespace

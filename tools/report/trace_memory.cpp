@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "data/atomic_file.h"
+#include "data/folder.h"
 #include "data/text_file.h"
 #include "models/config/config.h"
 #include "models/run/json_text.h"
@@ -82,10 +83,9 @@ std::optional<Json> memory_of(const fs::path& study, const std::string& workload
 std::vector<std::string> workloads_of(const fs::path& study) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(study / "workloads", error)) {
-    std::string name = entry.path().stem().string();
-    if (entry.path().extension() == ".yaml" && name != "map")
-      names.push_back(name);  // cells of a map have sizes of their own
+  for (const fs::path& path : paths_in(study / "workloads", error)) {
+    std::string name = path.stem().string();
+    if (path.extension() == ".yaml" && name != "map") names.push_back(name);  // cells of a map have sizes of their own
   }
   std::sort(names.begin(), names.end());
   if (names.empty()) {
@@ -100,11 +100,12 @@ std::vector<std::string> workloads_of(const fs::path& study) {
 std::vector<fs::path> trace_memory(const fs::path& study) {
   std::vector<fs::path> written;
   std::vector<std::string> workloads = workloads_of(study);
-  fs::create_directories(study / "extra");
+  make_output_folder(study / "extra", "report");
   for (const std::string& workload : workloads) {
     for (const std::string& method : plannable_methods()) {
       fs::path file = study / "extra" / (workload + "." + method + ".json");
-      if (fs::exists(file)) continue;
+      std::error_code error;
+      if (fs::exists(file, error)) continue;
       std::optional<Json> memory = memory_of(study, workload, method);
       if (!memory) continue;
       write_file_atomically(file, json_line(*memory) + "\n");

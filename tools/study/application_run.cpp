@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/interrupt.h"
+#include "data/folder.h"
 #include "data/text_file.h"
 #include "models/train/trainer.h"
 #include "tools/study/application.h"
@@ -29,9 +30,9 @@ Config config_of_run(const Json& work, const fs::path& folder) {
 /// What a record needs of a run is in small files; the rest is taken away.
 void drop_checkpoints(const fs::path& run) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(run, error)) {
-    std::string name = entry.path().filename().string();
-    if (name.starts_with("checkpoint") || name.starts_with("state")) fs::remove(entry.path(), error);
+  for (const fs::path& path : paths_in(run, error)) {
+    std::string name = path.filename().string();
+    if (name.starts_with("checkpoint") || name.starts_with("state")) fs::remove(path, error);
   }
 }
 

@@ -2,14 +2,11 @@
 // it found is the last line of its output. It dies with its parent. Called by the runner and the workshop.
 #pragma once
 
-#include <sys/types.h>
-
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "models/run/json_text.h"
-#include "tools/process/memory_file.h"
+#include "tools/process/child.h"
 
 namespace reprise::study {
 
@@ -27,30 +24,22 @@ struct Ended {
 
 class FreshProcess {
  public:
-  /// Starts this program with `arguments` and `input` on its standard input. Errors (io).
+  /// Starts this program with `arguments` and `input` on its standard input; killed if it still runs at the end.
+  /// Errors: those of process::Child.
   FreshProcess(const std::vector<std::string>& arguments, const Json& input);
-  /// Kills it if it still runs.
-  ~FreshProcess();
-  FreshProcess(const FreshProcess&) = delete;
-  FreshProcess& operator=(const FreshProcess&) = delete;
 
   /// Whether it has ended; then `ended()` says how.
   bool poll();
   const Ended& ended() const { return ended_; }
   /// Readable when it has ended.
-  int watch() const { return watch_; }
+  int watch() const { return child_.watch(); }
   void kill();
 
  private:
-  static constexpr const char* kWho = "study";
+  void take_answer();
 
-  void reap(int options);
-
-  pid_t process_ = -1;
-  bool running_ = false;
-  int watch_ = -1;
-  process::MemoryFile output_{"output", kWho}, errors_{"errors", kWho};
-  double start_ = 0;
+  process::Child child_;
+  bool answered_ = false;  // `ended_` is filled
   Ended ended_;
 };
 

@@ -180,7 +180,7 @@ Json run_map_cell(const Json& work, const fs::path& folder) {
     least = std::max(least, bytes);
   }
   std::int64_t budget = least + (least + 49) / 50;
-  fs::create_directories(folder / "plans/map");
+  make_output_folder(folder / "plans/map", "study");
   for (const char* method : kMapMethods) {
     Planner::Answer answer = planner.plan(method, budget);
     if (!answer.plan)

@@ -11,6 +11,7 @@
 #include "ops/reduce.h"
 #include "ops/unary.h"
 #include "tests/support/errors.h"
+#include "tests/support/full_heap.h"
 #include "tests/support/lab.h"
 
 namespace reprise {
@@ -55,6 +56,28 @@ TEST(StepTimer, TimesOfNodesAndTheRestAddUpToTheStep) {
   EXPECT_EQ(profile.replayed_ns, measured(profile.replay_ns));
   EXPECT_EQ(profile.step_ns, measured(profile.forward_ns) + measured(profile.replay_ns) +
                                  measured(profile.backward_ns) + profile.rest_ns + profile.moved_ns);
+}
+
+TEST(StepTimer, HearsOfPreservingWithoutTakingMemory) {
+  Lab lab;
+  Tensor state = lab.state({4}, {1, 2, 3, 4});
+  StepTimer timer;
+  timer.attach(*lab.tape);
+  auto preserve = [&] {  // neither call may fail: with an exception the program would end
+    full_heap::Refusing refusing(0);
+    timer.begins(PreserveListener::What::preserve, state.storage());
+    timer.ends({});
+  };
+  preserve();  // before any step
+  timer.begin();
+  preserve();
+  timer.before_replay(*lab.tape, 40);
+  preserve();
+  timer.before_backward(*lab.tape, 50);
+  preserve();
+  timer.end();
+  EXPECT_EQ(timer.moves().steps, 1);
+  EXPECT_GT(timer.moves().preserve_ns, 0);
 }
 
 TEST(StepTimer, ForgottenStepsAreNotMeasuredOnes) {

@@ -1,6 +1,7 @@
 // The solver beside Cbc, an integer programming solver from outside, on the same instances written as LP files.
 #include <gtest/gtest.h>
 
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -52,6 +53,24 @@ void compare(const Instance& instance, std::int64_t budget, const Allowed& allow
     EXPECT_GE(static_cast<double>(ours.time_ns), theirs.bound - slack) << instance.name;
   }
   decided += theirs.optimal ? 1 : 0;
+}
+
+TEST(Cbc, ItsNumbersAreReadAlikeInEveryLocale) {
+  const std::string words =
+      "Result - Stopped on time limit\n\nObjective value:                1234.75000000\n"
+      "Lower bound:                    1.200500e+03\nGap:                            0.03\n";
+  auto read = [&] {
+    CbcAnswer answer = read_cbc(words);
+    EXPECT_TRUE(answer.has_plan && !answer.optimal && !answer.infeasible);
+    EXPECT_EQ(answer.objective, 1234.75);
+    EXPECT_EQ(answer.bound, 1200.5);
+    EXPECT_EQ(read_cbc("Objective value: none\n").objective, 0);
+  };
+  read();
+  for (const char* commas : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"}) {  // where one is installed
+    if (std::setlocale(LC_NUMERIC, commas)) read();
+  }
+  std::setlocale(LC_NUMERIC, "C");
 }
 
 TEST(Cbc, FindsNoBetterPlanAndNoLowerBoundOnRandomInstances) {
