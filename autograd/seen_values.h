@@ -16,8 +16,8 @@ namespace reprise {
 
 class SeenValues {
  public:
-  /// A node is being recorded whose operands and values begin there: forgets what a failed one has noted, and makes room
-  /// for its `results`, which are noted when it has written.
+  /// A node is being recorded whose operands and values begin there: forgets what a failed one has noted, and makes
+  /// room for its `results`, which are noted when it has written.
   void begin_node(std::uint32_t first_operand, ValueId first_value, int results);
   /// `index` counts all operands of the tape.
   void note_operand(std::uint32_t index, const TensorView& view, const Storage& storage);

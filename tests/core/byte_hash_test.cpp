@@ -37,9 +37,11 @@ TEST(ByteHash, IsXxh3WhateverTheBuild) {
 [[noreturn]] void hash_on_a_full_heap() {
   rlimit none{};
   ::setrlimit(RLIMIT_AS, &none);
-  void* volatile taken = nullptr;
-  do taken = std::malloc(256);
-  while (taken);
+  for (std::size_t bytes = 4096; bytes >= 256; bytes -= 16) {  // freed blocks of each size are kept apart
+    void* volatile taken = nullptr;
+    do taken = std::malloc(bytes);
+    while (taken);
+  }
   try {
     ByteHash hash;
   } catch (const std::bad_alloc&) {
