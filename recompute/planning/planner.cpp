@@ -180,8 +180,7 @@ std::optional<Plan> Planner::search(const PlannedMethod& method, std::int64_t bu
     best.bound_ns = bound(problem_of(method), problem_of(method).measured().least, method, budget);
   }
   double saving = best.plan ? static_cast<double>(best.plan->predicted_ns - best.bound_ns) : 0;
-  bool slow = !best.plan || saving > kWorthARun * static_cast<double>(best.plan->predicted_ns);
-  if (budget > 0 && slow) try_runs(method, budget, best);  // runs save bytes, and nothing else
+  if (!best.plan || saving > kWorthARun * static_cast<double>(best.plan->predicted_ns)) try_runs(method, budget, best);
   if (!best.plan || !one_level) {
     const Plan& least = least_of(method, !one_level).plan;
     if (!best.plan || is_better(least, *best.plan)) best.plan = least;

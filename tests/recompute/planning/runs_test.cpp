@@ -112,18 +112,6 @@ TEST(Runs, PlanningNearTheFloorWalksFewSteps) {
   EXPECT_LE(dry.walker.walked(), 120u);  // 61 when written
 }
 
-TEST(Runs, WithoutABudgetNoneIsWalked) {
-  for (const char* method : {"whole", "region", "whole+region", "joint"}) {
-    PricedChain without(16), with(16);
-    Planner one(without.walker, without.profile, {.keep_values = false, .longest_run = 1, .made_for = {}});
-    Planner two(with.walker, with.profile, {.keep_values = false, .made_for = {}});
-    std::size_t first = without.walker.walked(), second = with.walker.walked();
-    std::int64_t time = one.plan(method, 0).plan->predicted_ns;
-    EXPECT_EQ(two.plan(method, 0).plan->predicted_ns, time) << method;
-    EXPECT_EQ(with.walker.walked() - second, without.walker.walked() - first) << method;
-  }
-}
-
 TEST(Runs, APlanDoesNotDependOnWhatWasAskedBefore) {
   Chain chain(true, {3, 8, 3, 1, 2, 9, 6, 1, 9});  // cuts into threes and into sixes share their last run
   Walker walker(*chain.tape, [&] { return chain.forward(); });
