@@ -1,4 +1,6 @@
 // How far measured step times are from the predicted ones, and how far processes of one plan are from each other.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
