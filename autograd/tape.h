@@ -179,8 +179,7 @@ class Tape {
   void release_handle(Handle* handle) noexcept;
 
  private:
-  /// Lets the replayer note the surroundings of the open segment, at its begin and its end. If that fails the segment
-  /// is given up, as one whose body has thrown.
+  /// Lets the replayer note the surroundings of the segment just begun, which is given up if that fails.
   void note_context(std::uint32_t segment);
   std::uint32_t record(const Op& op, std::span<const Arg> operands, const Attrs& attrs, const ApplyOptions& options);
 

@@ -1,4 +1,5 @@
-"""Ops of the oracle, for real and complex arrays alike, each as (arrays, attributes) -> (result, margin).
+"""Tensors of the language as arrays; ops of the oracle, for real and complex arrays alike, each as (arrays, attributes) ->
+(result, margin).
 
 Decisions (the sign in relu, the winner of max) look at real parts only, so that a complex step passes through them as
 the derivative does. The margin says how far from a tie the nearest decision was; infinity where none was made.
@@ -6,6 +7,19 @@ the derivative does. The margin says how far from a tie the nearest decision was
 import numpy as np
 
 FAR = np.inf
+
+
+def tensor(spec):
+    kind = np.int64 if spec.get("dtype") == "i64" else np.float64
+    return np.array(spec["data"], dtype=kind).reshape(spec["shape"])
+
+
+def to_json(array):
+    array = np.asarray(array)
+    out = {"shape": list(array.shape), "data": array.reshape(-1).tolist()}
+    if array.dtype.kind == "i":
+        out["dtype"] = "i64"
+    return out
 
 
 def gap(numbers):
