@@ -37,11 +37,7 @@ void Config::set(const std::string& key, ConfigValue value, const std::string& w
 }
 
 std::string Config::name() const {
-  std::string stem = std::filesystem::path(file_).stem().string();
-  for (char& c : stem) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '_';
-  }
-  for (std::size_t bad; (bad = find_no_utf8(stem)) != std::string::npos;) stem[bad] = '_';
+  std::string stem = without_bad_bytes(std::filesystem::path(file_).stem().string(), '_');
   return stem.empty() ? "run" : stem;
 }
 

@@ -53,4 +53,15 @@ std::size_t find_no_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string without_bad_bytes(std::string text, char instead) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = instead;
+  }
+  for (std::size_t at = 0, bad; (bad = find_no_utf8(std::string_view(text).substr(at))) != std::string_view::npos;) {
+    text[at + bad] = instead;
+    at += bad + 1;
+  }
+  return text;
+}
+
 }  // namespace reprise

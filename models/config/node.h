@@ -62,6 +62,8 @@ std::string quoted_for_message(std::string_view text);
 
 /// The place of the first byte that belongs to no character of UTF-8 (RFC 3629, table of section 4), or npos.
 std::size_t find_no_utf8(std::string_view text);
+/// `text` with `instead` for each byte that no line of a configuration could hold: control characters, no UTF-8.
+std::string without_bad_bytes(std::string text, char instead);
 
 /// Throws ErrorKind::config with the position in front of the message.
 template <class... Args>

@@ -13,11 +13,7 @@ class OverrideReader {
   explicit OverrideReader(const OverrideText& argument) : text_(argument.text) {
     constexpr std::size_t kShown = 60;
     std::string shown = text_.size() > kShown ? text_.substr(0, kShown) + "..." : text_;
-    for (char& c : shown) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-    }
-    for (std::size_t bad; (bad = find_no_utf8(shown)) != std::string::npos;) shown[bad] = '?';
-    source_ = fmt::format("{}{}: {}", kArgumentSource, argument.argument, shown);
+    source_ = fmt::format("{}{}: {}", kArgumentSource, argument.argument, without_bad_bytes(std::move(shown), '?'));
   }
 
   Override read() {
