@@ -78,8 +78,8 @@ void infer(InferContext& c) {
   c.workspace(vectors + forward, vectors + norm_kernels::backward_workspace(s, item));
 }
 
-// Vectors of one number per channel (mean or sum of g, variance or sum of g x, scale, rstd, two factors) at the start
-// of the workspace; the kernels' own scratch after them.
+// Vectors of one number per channel (mean or sum of g, variance or sum of g x, scale, rstd, two factors or packed
+// statistics) at the start of the workspace; the kernels' own scratch after them.
 template <class U>
 U* channel_vector(std::byte* workspace, const norm_kernels::Sizes& s, int which) {
   return reinterpret_cast<U*>(workspace + which * channel_bytes(s));

@@ -28,6 +28,11 @@ To convert(From x) {
     return convert<To>(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, BFloat16>) {
     if constexpr (std::is_same_v<From, float>) return BFloat16(x);
+    if constexpr (std::is_same_v<From, std::int64_t>) {
+      // A double does not hold all of them: what lies below its last bit is put into that one, so that no tie is made.
+      constexpr std::int64_t kBelow = 1023, kExact = std::int64_t{1} << 53;
+      if ((x >= kExact || x <= -kExact) && (x & kBelow) != 0) x = (x & ~kBelow) | (kBelow + 1);
+    }
     return functors::to_bf16(static_cast<double>(x));
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);

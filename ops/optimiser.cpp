@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "ops/optimiser_slots.h"
 #include "ops/row_sums.h"
 
 namespace reprise {
@@ -78,49 +79,6 @@ Work& work() {
   return instance;
 }
 
-void require_like(const char* who, const std::string& name, const char* role, const Tensor& tensor,
-                  const Tensor& parameter) {
-  if (tensor.defined() && tensor.dtype() == parameter.dtype() && tensor.shape() == parameter.shape() &&
-      tensor.contiguous())
-    return;
-  fail(ErrorKind::user, "[{}] expected a contiguous {} of {} {} for parameter '{}', got {}", who, role,
-       to_string(parameter.dtype()), to_string(parameter.shape()), name,
-       tensor.defined() ? fmt::format("{} {}", to_string(tensor.dtype()), to_string(tensor.shape()))
-                        : std::string("none"));
-}
-
-struct Needs {
-  bool momentum = false, second = false;
-};
-
-void require_parameter(const char* who, const OptimiserSlot& slot) {
-  if (!slot.parameter) fail(ErrorKind::user, "[{}] expected a parameter in every slot, got a null one", who);
-}
-
-bool is_idle(const OptimiserSlot& slot) { return slot.parameter->grad_empty || !slot.parameter->grad.defined(); }
-
-void check_slots(const char* who, std::span<const OptimiserSlot> slots, const Needs& needs) {
-  for (const OptimiserSlot& slot : slots) {
-    require_parameter(who, slot);
-    const Tensor& parameter = slot.parameter->data;
-    const std::string& name = slot.parameter->name;
-    if (!parameter.contiguous() || (parameter.dtype() != DType::f32 && parameter.dtype() != DType::f64)) {
-      fail(ErrorKind::user, "[{}] expected contiguous parameters of f32 or f64, got '{}' of {} {}", who, name,
-           to_string(parameter.dtype()), to_string(parameter.shape()));
-    }
-    if (is_idle(slot)) continue;
-    if (slot.parameter->grad_partial) {
-      fail(ErrorKind::user,
-           "[{}] expected complete gradients, got a part of that of '{}'. Its backward failed; clear it or finish it",
-           who, name);
-    }
-    require_like(who, name, "gradient", slot.parameter->grad, parameter);
-    if (needs.momentum) require_like(who, name, "momentum", slot.momentum, parameter);
-    if (needs.second) require_like(who, name, "second moment", slot.second, parameter);
-    if (slot.average.defined()) require_like(who, name, "average", slot.average, parameter);
-  }
-}
-
 // The newest bytes of a tensor for a loop that reads them; the door puts them back where a preserver had moved them.
 std::byte* read_door(const Tensor& tensor) {
   tensor.storage().host_read();
@@ -136,7 +94,7 @@ std::byte* write_door(const Tensor& tensor, const char* who) {
 // Calls run<T>() for each dtype that occurs, with the ranges of the slots of that dtype. Everything is announced
 // before the first loop. `ratios`, if there are any: one for each slot.
 template <class Run>
-void over_slots(const char* who, std::span<const OptimiserSlot> slots, const Needs& needs, Run&& run,
+void over_slots(const char* who, std::span<const OptimiserSlot> slots, const SlotNeeds& needs, Run&& run,
                 std::span<const double> ratios = {}) {
   check_slots(who, slots, needs);
   for (const OptimiserSlot& slot : slots) {
@@ -265,16 +223,7 @@ void adamw_step(std::span<const OptimiserSlot> slots, const AdamwOptions& o) {
 }
 
 void ema_step(std::span<const EmaSlot> slots, double keep) {
-  for (const EmaSlot& slot : slots) {
-    if (!slot.source.defined() || !is_floating(slot.source.dtype()) || slot.source.dtype() == DType::bf16 ||
-        !slot.source.contiguous()) {
-      fail(ErrorKind::user, "[ema] expected contiguous sources of f32 or f64, got {}",
-           slot.source.defined() ? fmt::format("'{}' of {} {}", slot.source.storage().name(),
-                                               to_string(slot.source.dtype()), to_string(slot.source.shape()))
-                                 : std::string("none"));
-    }
-    require_like("ema", slot.source.storage().name(), "average", slot.average, slot.source);
-  }
+  check_averages(slots);
   for (const EmaSlot& slot : slots) {
     read_door(slot.source);
     write_door(slot.average, "ema");

@@ -34,7 +34,9 @@ struct SgdOptions {
 };
 
 /// PyTorch's SGD: g += decay * p; v = momentum * v + g; p -= lr * (nesterov ? g + momentum * v : v).
-/// Errors (user): a slot without the state that the options need, or of another shape or dtype.
+/// Errors (user): a slot without a parameter, or whose parameter is not contiguous f32 or f64; a gradient that is not
+/// complete; a slot without the state that the options need, or of another shape or dtype; two tensors in the same
+/// bytes where the step writes them, such as one parameter in two slots.
 void sgd_step(std::span<const OptimiserSlot> slots, const SgdOptions& options);
 
 struct AdamwOptions {
@@ -73,11 +75,11 @@ struct EmaSlot {
 };
 
 /// average += (1 - keep) * (source - average). Errors (user): a source that is not contiguous f32 or f64, an average of
-/// another shape or dtype.
+/// another shape or dtype, or one that shares bytes with another average or a source.
 void ema_step(std::span<const EmaSlot> slots, double keep);
 
 /// Euclidean norm of all gradients that are not empty, summed in double over fixed blocks in order. Errors (user): one
-/// that is not contiguous.
+/// that is not contiguous, a slot without a parameter.
 double gradient_norm(std::span<const OptimiserSlot> slots);
 
 /// The factor that brings a norm down to max_norm (PyTorch's clip_grad_norm_): min(1, max_norm / (norm + 1e-6)).

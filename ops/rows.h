@@ -16,7 +16,9 @@ extern const Op kScatterAddRows;
 /// table [n, rest...], index [s...] -> [s..., rest...]. With `wrap` indices are taken modulo n, else one outside [0, n)
 /// is an error (user) that names its position. The recorded read is the rows named, not the table.
 Value gather_rows(Tape& tape, Arg table, Arg index, bool wrap = false);
-/// gather_rows on a trained table: the gradient is added into the rows of the table.
+/// gather_rows on a trained table: the gradient is added into the rows of the table, one by one in the table's
+/// dtype (in bf16 a row that is named some hundred times stops growing: keep such a table in f32, cast what is
+/// gathered).
 Value embedding(Tape& tape, Arg table, Arg index);
 /// [rows, rest...] of zeros with source [s..., rest...] added to the rows named by index [s...].
 Value scatter_add_rows(Tape& tape, Arg source, Arg index, std::int64_t rows, bool wrap = false);

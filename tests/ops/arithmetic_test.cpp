@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "ops/cast.h"
 #include "ops/compare.h"
 #include "ops/reduce.h"
@@ -140,6 +144,15 @@ TEST(Cast, ToBf16RoundsOnce) {
   Value narrow = cast(t, lab.state({3}, {1.00390625 + 1e-12, -1.00390625 - 1e-12, 1.00390625}), DType::bf16);
   EXPECT_EQ(numbers(narrow), (Numbers{1.0078125, -1.0078125, 1}));
   EXPECT_EQ(numbers(cast(t, lab.indices({(1 << 24) + (1 << 16) + 1}), DType::bf16)), Numbers{16908288});
+  // A hair above halfway that a double would lose, on both sides of zero, and the largest.
+  const std::int64_t tie = (std::int64_t{1} << 62) + (std::int64_t{1} << 54);
+  const std::vector<std::int64_t> wide = {
+      tie, tie + 1, tie - 1, -tie, -tie - 1, -tie + 1, std::numeric_limits<std::int64_t>::max()};
+  Tensor integers = lab.indices(Numbers(wide.size(), 0));
+  std::copy(wide.begin(), wide.end(), integers.host_write<std::int64_t>().begin());
+  Value large = cast(t, integers, DType::bf16);
+  const double below = std::ldexp(1.0, 62), above = std::ldexp(1.0, 62) + std::ldexp(1.0, 55);
+  EXPECT_EQ(numbers(large), (Numbers{below, above, below, -below, -above, -below, std::ldexp(1.0, 63)}));
 }
 
 // What is stored as bf16 has gradients of that type, which add up where it is read more than once.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/ops/network_check.h"
 #include "tests/support/errors.h"
 
@@ -217,6 +219,42 @@ TEST(Optimiser, EmptyGradientsAreSkippedAndMissingStateIsNamed) {
   testing::expect_error(ErrorKind::user, {"expected a contiguous momentum"},
                         [&] { sgd_step(s.slots, {.lr = 0.1, .momentum = 0.9}); });
   EXPECT_EQ(bytes_of(s.slots[2].parameter->data), third);
+}
+
+// The loops of two such slots would meet in the same bytes, on two threads: a race, where PyTorch only warns.
+TEST(Optimiser, TensorsThatAStepWritesLieApart) {
+  Slots s(DType::f32, true);
+  std::string before = s.bits();
+  Threads threads(2);
+  auto refuses = [&](const std::vector<OptimiserSlot>& slots, const std::string& one, const std::string& other) {
+    auto expect = [&](const std::function<void()>& step) {
+      testing::expect_error(ErrorKind::user, {"expected tensors apart in every slot", one, other}, step);
+    };
+    expect([&] { sgd_step(slots, {.momentum = 0.9}); });
+    expect([&] { adamw_step(slots, {}); });
+    expect([&] { lars_step(slots, {}); });
+    EXPECT_EQ(s.bits(), before);
+  };
+  std::vector<OptimiserSlot> slots = s.slots;
+  slots.push_back(slots[0]);
+  refuses(slots, "parameter of 'leaf'", "parameter of 'leaf'");
+  slots = s.slots;
+  slots[1].average = slots[1].momentum;
+  refuses(slots, "average of 'leaf'", "momentum of 'leaf'");
+  slots = s.slots;
+  slots[2].momentum = slots[2].parameter->grad;
+  refuses(slots, "gradient of 'leaf'", "momentum of 'leaf'");
+
+  // Neighbours in one storage are apart, halves that overlap are not.
+  Tensor whole = s.bench.tensor(Shape{12}, 5);
+  Tensor source = s.bench.tensor(Shape{6}, 6);
+  auto part = [&](std::int64_t offset) { return whole.with_view(Shape{6}, Strides{1}, offset); };
+  std::vector<EmaSlot> averages{{part(6), source}, {part(0), source}};
+  ema_step(averages, 0.9);
+  averages[1].average = part(5);
+  testing::expect_error(ErrorKind::user, {"[ema]", "average of", "same bytes"}, [&] { ema_step(averages, 0.9); });
+  averages = {{part(0), part(3)}};
+  testing::expect_error(ErrorKind::user, {"[ema]", "source of", "same bytes"}, [&] { ema_step(averages, 0.9); });
 }
 
 TEST(Optimiser, GradientNormIsThatOfAllGradientsAndClipsLikePyTorch) {
