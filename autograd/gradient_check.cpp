@@ -29,7 +29,7 @@ class GradientCheck {
   ~GradientCheck() {
     try {
       if (!back_) put_back();
-    } catch (const Error&) {  // another error is on its way already
+    } catch (...) {  // another error is on its way already
     }
   }
   GradientCheck(const GradientCheck&) = delete;

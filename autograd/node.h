@@ -74,7 +74,7 @@ struct NodeRecord {
   std::uint32_t runs = 0;       // how often its forward has physically run
   std::uint64_t signature = 0;  // in a dry trace: what it is, as a schedule compares it
   bool consumed = false;
-  bool aborted = false;  // its segment's body threw
+  bool aborted = false;  // its segment's body threw, or it could not be closed
 };
 
 /// What a segment does with its values, and how reads that it owes are preserved.

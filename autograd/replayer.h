@@ -11,8 +11,8 @@ class Tape;
 class Replayer {
  public:
   virtual ~Replayer() = default;
-  /// Told when instance `segment` begins and when it has ended, if it will be replayed: the time to note in
-  /// SegmentInstance::context what its kernels depend on besides their operands.
+  /// Told when instance `segment` begins and as it ends (it is still open then), if it will be replayed: the time to
+  /// note in SegmentInstance::context what its kernels depend on besides their operands.
   virtual void note_context(Tape& /*tape*/, std::uint32_t /*segment*/) {}
   /// Runs what is still to be run of the needed nodes of instance `segment` and binds their values. After an error the
   /// call may be made again and goes on with the node that failed; states and streams have not moved.

@@ -36,8 +36,8 @@ template <class T>
 void collect_outputs(const T&, std::vector<ValueId>&) {}  // other results hold no values of the tape
 }  // namespace internal
 
-/// Runs `body` as a segment named `name`. Errors: what the body throws; nodes recorded by then cannot be
-/// differentiated.
+/// Runs `body` as a segment named `name`. Errors: what the body throws, and what keeps the segment from being closed
+/// (its surroundings cannot be noted, no memory); nodes recorded by then cannot be differentiated.
 template <class Body>
 auto segment(Tape& tape, std::string_view name, Body&& body) {
   struct Scope {

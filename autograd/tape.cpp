@@ -221,7 +221,8 @@ void Tape::end_segment(std::span<const ValueId> outputs) {
     if (instance.option.run != 0 && instance.option.run_ends) prepare_run(*this, index);
     update_needed(*this, index, true);
   } catch (...) {
-    abort_segment();  // the caller holds none that it could close: its body is through
+    instance.outputs.clear();  // as where its body threw: the end of its run lets go of nothing that was not restored
+    abort_segment();           // the caller holds none that it could close: its body is through
     throw;
   }
   data_.segment_stack.pop_back();

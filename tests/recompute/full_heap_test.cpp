@@ -4,6 +4,7 @@
 // wanted, and no memory stays behind.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -210,6 +211,35 @@ TEST_P(FullHeap, EveryRequestOfAStepIsRefusedOnce) {
 }
 
 TEST_P(FullHeap, EveryBlockOfAStepIsRefusedOnce) { EXPECT_GT(refuse_each(false), 30); }
+
+// Its values stay as those of one whose body threw, whatever becomes of the run that it was part of.
+TEST_P(FullHeap, WhatASegmentMadeThatCouldNotBeClosedCanBeRead) {
+  if (!full_heap::kFullHeap) GTEST_SKIP() << "a sanitizer has the heap";
+  std::size_t left_open = 0;
+  auto run = [&](std::int64_t n) {
+    Lab lab;
+    OneWay policy(GetParam());
+    Tape& t = *lab.tape;
+    t.set_policy(&policy);
+    LeafRef x = lab.leaf({2}, {.5, .25});
+    Tensor state = lab.state({2}, {2, 3});
+    Value in = segment(t, "first", [&] { return mul(t, x, 3.0); }), h;
+    bool out = runs_out(n, [&] { segment(t, "second", [&] { return h = sin(t, state); }); });
+    bool whole = h.defined();
+    left_open += out && whole;
+    Value y = segment(t, "third", [&] {
+      Value product = mul(t, in, whole ? std::exchange(h, Value()) : sin(t, state));
+      in.reset();
+      return product;
+    });
+    t.backward(y);
+    EXPECT_EQ(Lab::gradient(x), (std::vector<double>{3 * std::sin(2.0), 3 * std::sin(3.0)}));
+    return out;
+  };
+  bool refused = true;
+  for (std::int64_t n = 0; refused && !HasFailure(); ++n) std::thread([&] { refused = run(n); }).join();
+  if (GetParam() != Way::retain) EXPECT_GT(left_open, 0u);
+}
 
 }  // namespace
 }  // namespace reprise
