@@ -78,7 +78,8 @@ std::vector<Key> train_keys() {
       text_key(
           "train.keep_best", "",
           "metric of metrics.jsonl whose best weights stay in best.safetensors: loss or peak_bytes (less is better), "
-          "accuracy, knn (more is better; of the test images, which then choose the weights); empty: none"),
+          "accuracy (more is better; of the training batches), knn (more is better; of the test images, which then "
+          "choose the weights); empty: none"),
       integer_key("train.early_stop", 0, at_least(0), "evaluations",
                   "stop after so many values of the metric train.keep_best in a row that are no better; 0: never"),
       boolean_key("train.epoch_hashes", false,

@@ -51,8 +51,8 @@ class ConfigLoader {
   [[noreturn]] void refuse_unknown_section(const Position& position, const std::string& name) const {
     std::string nearest = all_.nearest_section(name);
     if (nearest.empty()) refuse_unknown(position, name);
-    fail_config(position, "unknown key {}. Nearest known section is {}", quoted_for_message(name),
-                quoted_for_message(nearest));
+    fail_config(position, "unknown key {}. Nearest known {} is {}", quoted_for_message(name),
+                all_.is_section(nearest) ? "section" : "key", quoted_for_message(nearest));
   }
 
   void gather_map(const ConfigNode& map, const std::string& prefix, bool from_file) {

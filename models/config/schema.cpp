@@ -54,6 +54,9 @@ std::string KeySet::nearest(const std::string& name) const {
 std::string KeySet::nearest_section(const std::string& name) const {
   Words names;
   for (const auto& [section, keys] : sections_) names.push_back(section);
+  for (const Key& key : keys_) {
+    if (key.type == KeyType::map) names.push_back(key.name);  // holds further names as a section does
+  }
   return nearest_name(name, names);
 }
 

@@ -43,7 +43,7 @@ class KeySet {
   bool is_section(const std::string& name) const;
   /// Empty when no key is near.
   std::string nearest(const std::string& name) const;
-  /// The same among sections.
+  /// The same among sections and keys that are maps.
   std::string nearest_section(const std::string& name) const;
   void set_default(const std::string& name, ConfigValue value);
 

@@ -1,10 +1,12 @@
 #include "models/train/trainer.h"
 
+#include <cstdio>
 #include <map>
 
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "data/atomic_file.h"
+#include "data/folder.h"
 #include "data/safetensors.h"
 #include "models/eval/features.h"
 #include "models/train/best_metric.h"
@@ -40,10 +42,33 @@ void refuse_other_values(const Config& config, const fs::path& folder) {
                         folder.string(), folder.string(), kBestFile);
 }
 
+/// Whether there is anything to evaluate, before images are read for it. Errors (user): there is not.
+void require_weights(const fs::path& folder, bool best) {
+  std::error_code error;
+  if (best && !fs::exists(folder / kBestFile, error)) {
+    fail(ErrorKind::user, "[eval] expected {} in {}, got none. A run keeps it where train.keep_best names a metric",
+         kBestFile, folder.string());
+  }
+  if (!best && !read_state(folder))
+    fail(ErrorKind::user, "[eval] expected a run with a checkpoint, {} has none yet", folder.string());
+}
+
+/// What the run itself is made of: nothing else is written over it.
+std::vector<fs::path> files_of_run(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::path& path : paths_in(folder, "eval")) {
+    std::string name = path.filename().string();
+    if (path.extension() == ".safetensors" || name.starts_with("state") || name == "config.yaml" ||
+        name == "metrics.jsonl")
+      files.push_back(path);
+  }
+  return files;
+}
+
 /// Fills the model from the newest checkpoint; what eval.json says of it.
 Json load_newest(const fs::path& folder, const Config& config, Session& session) {
   auto saved = read_state(folder);
-  if (!saved) fail(ErrorKind::user, "[eval] expected a run with a checkpoint, {} has none yet", folder.string());
+  if (!saved) fail(ErrorKind::user, "[eval] expected a run with a checkpoint, {} has none any more", folder.string());
   Optimiser optimiser(config, *session.model, session.memory);
   std::vector<NamedTensor> tensors = session.model->tensors();
   optimiser.list(tensors);
@@ -54,11 +79,6 @@ Json load_newest(const fs::path& folder, const Config& config, Session& session)
 /// Fills the model with the weights that train.keep_best kept; what eval.json says of them.
 Json load_best(const fs::path& folder, Session& session, Progress& progress) {
   fs::path path = folder / kBestFile;
-  std::error_code error;
-  if (!fs::exists(path, error)) {
-    fail(ErrorKind::user, "[eval] expected {} in {}, got none. A run keeps it where train.keep_best names a metric",
-         kBestFile, folder.string());
-  }
   load_initial(path, session.model->tensors());
   std::map<std::string, std::string> said = SafetensorsFile(path).metadata();
   progress.note(
@@ -93,26 +113,26 @@ TrainOutcome train(Config& config, const TrainOptions& options) try {
   return {Ending::interrupted, fmt::format("interrupted while {}", stop.doing), {}, {}};
 }
 
-TrainOutcome evaluate_run(const fs::path& folder, const Config& config, const EvaluateOptions& options) {
+TrainOutcome evaluate_run(const fs::path& folder, const Config& config, const EvaluateOptions& options) try {
   return within_budget(config, [&]() -> TrainOutcome {
     fs::path output = options.output.empty() ? folder / "eval.json" : options.output;
-    check_output(output, "eval");
+    check_output(output, "eval", files_of_run(folder));
     refuse_other_values(config, folder);
+    require_weights(folder, options.best);
     Session session(config);
-    Progress progress(options.progress);
+    // The figures have the standard output to themselves where they go there.
+    Progress progress(options.progress, 1, is_standard_output(output) ? stderr : stdout);
     Json report = options.best ? load_best(folder, session, progress) : load_newest(folder, config, session);
     report["data"] = session.data.origin;
-    try {
-      Json figures = session.model->evaluate({config, session.data, session.memory, &progress});
-      progress.finish();
-      for (const std::string& line : session.model->describe(figures)) progress.note(line);
-      if (figures.is_object()) report.update(figures);  // a model may have nothing to say
-      write_output(output, json_pretty(report));
-      return {Ending::finished, "", folder, std::move(report)};
-    } catch (const Interrupted&) {
-      return {Ending::interrupted, "interrupted; nothing was changed", folder, {}};
-    }
+    Json figures = session.model->evaluate({config, session.data, session.memory, &progress});
+    progress.finish();
+    for (const std::string& line : session.model->describe(figures)) progress.note(line);
+    if (figures.is_object()) report.update(figures);  // a model may have nothing to say
+    write_output(output, json_pretty(report));
+    return {Ending::finished, "", folder, std::move(report)};
   });
+} catch (const Interrupted&) {
+  return {Ending::interrupted, "interrupted; nothing was changed", folder, {}};
 }
 
 }  // namespace reprise

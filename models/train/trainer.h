@@ -45,7 +45,7 @@ struct EvaluateOptions {
 
 /// Loads the newest checkpoint of a run folder, or its best weights, and evaluates them: what `reprise eval` runs.
 /// Errors as above; (user) when the run has no checkpoint yet or has kept no best weights, or the figures could not be
-/// written.
+/// written or would replace a file of the run. With figures on the standard output ("-") all else goes to stderr.
 TrainOutcome evaluate_run(const std::filesystem::path& folder, const Config& config,
                           const EvaluateOptions& options = {});
 

@@ -105,6 +105,7 @@ TEST(Config, AnUnknownKeyIsNamedWithItsPlaceAndTheNearestOne) {
   EXPECT_REFUSED("batch: 3\n", "Nearest known key is");
   EXPECT_REFUSED("trian:\n  batch: 3\n", "run.yaml:1:1: unknown key \"trian\". Nearest known section is \"train\"");
   EXPECT_REFUSED("model: {encodr: {widths: [4]}}\n", "Nearest known section is \"model.encoder\"");
+  EXPECT_REFUSED("recompute: {optons: {head: whole}}\n", "Nearest known key is \"recompute.options\"");
   EXPECT_REFUSED("hyperparameters: {lr: 1}\n", "lists all keys");
   EXPECT_OVERRIDE_REFUSED(
       "train.bacth=3",

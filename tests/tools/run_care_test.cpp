@@ -52,6 +52,26 @@ TEST_F(RunCare, EvalNamesWhatItLacksBeforeTheWork) {
   EXPECT_EQ(nowhere.code, 2) << nowhere.text;
   EXPECT_PRED2(contains, nowhere.text, "[eval] cannot write ");
   EXPECT_FALSE(contains(nowhere.text, "probe:")) << nowhere.text;
+  for (const char* file : {"checkpoint.safetensors", "state.json", "config.yaml", "metrics.jsonl"}) {
+    const std::string before = file_text(folder_ / "run" / file);
+    Outcome over = reprise("eval " + path("run") + " -o " + path("run/") + file);
+    EXPECT_EQ(over.code, 2) << over.text;
+    EXPECT_PRED2(contains, over.text, "it is read from");
+    EXPECT_EQ(file_text(folder_ / "run" / file), before);
+  }
+  // Before images are looked for, which may be gone.
+  fs::remove(folder_ / "run/state.json");
+  Outcome empty = reprise("eval " + path("run") + " data.path=" + path("gone"));
+  EXPECT_EQ(empty.code, 2) << empty.text;
+  EXPECT_PRED2(contains, empty.text, "expected a run with a checkpoint");
+}
+
+TEST_F(RunCare, EvalLeavesTheStandardOutputToItsFigures) {
+  ASSERT_EQ(train("run", "train.max_steps=1 probe.epochs=1 probe.baseline=false").code, 0);
+  Outcome figures = reprise("eval " + path("run") + " -o -", "2>/dev/null");
+  EXPECT_EQ(figures.code, 0);
+  EXPECT_TRUE(Json::parse(figures.text, nullptr, false).is_object()) << figures.text;
+  EXPECT_PRED2(contains, reprise("eval " + path("run") + " -o -", "2>&1 >/dev/null").text, "probe:");
 }
 
 TEST_F(RunCare, OtherInitialWeightsAreRefusedWhereTheCheckpointCounts) {
