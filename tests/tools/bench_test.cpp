@@ -145,6 +145,7 @@ TEST(Bench, AnInstanceWithoutAPlanIsARowThatCanBeKept) {
     Outcome outcome = bench_instance("monet/x.json", good_graph().dump(), plans, " --record '" + kept + "'");
     ASSERT_EQ(outcome.code, 0) << outcome.text;
     EXPECT_NE(outcome.text.find("no plan"), std::string::npos) << outcome.text;
+    EXPECT_EQ(outcome.text.find("nan"), std::string::npos) << outcome.text;
     std::vector<Json> records = parse_records(testing::file_text(kept), kept);
     ASSERT_EQ(records.size(), calls);
     EXPECT_TRUE(records.back()["rows"][0]["ours"]["samples"].empty());
@@ -242,7 +243,11 @@ TEST(Bench, APeerThatPrintsOtherThingsIsTheUsersMistakeAndTheirPlaceIsNamed) {
   for (const Case& c : std::vector<Case>{
            {"loader", "loader.py", "{}", "expected 'results' in what the peer's loader.py printed"},
            {"loader", "loader.py", "{\"results\": 3}", "expected 'results.batch_resizedcrop_jitter_gray_norm' in"},
+           {"loader", "loader.py", "words", "expected a line of JSON from the peer's loader.py, got: words"},
+           {"loader", "loader.py", "{\"results\": NaN}", "expected a line of JSON from the peer's loader.py"},
            {"optim", "ops.py", "[]", "expected 'rows' in"},
+           {"optim", "ops.py", "{\"rows\": {}}",
+            "expected a list 'rows' in what the peer's ops.py printed, got object"},
            {"optim", "ops.py", "{\"rows\": [{\"op\": \"sgd momentum 11.5M params, fused\", \"fwd_ms\": null}]}",
             "expected a number as 'fwd_ms' in what the peer's ops.py printed, got null"},
            {"startup", "startup.py", "{\"results\": {}}", "expected 'results.torch to first step' in"}}) {

@@ -48,6 +48,15 @@ const Json& item_at(const Json& printed, const std::string& script, std::initial
   return *at;
 }
 
+const Json& list_at(const Json& printed, const std::string& script, const char* key) {
+  const Json& item = item_at(printed, script, {key});
+  if (!item.is_array()) {
+    fail(ErrorKind::user, "[bench] expected a list '{}' in what the peer's {} printed, got {}", key, script,
+         item.type_name());
+  }
+  return item;
+}
+
 double number_at(const Json& printed, const std::string& script, std::initializer_list<const char*> keys) {
   const Json& item = item_at(printed, script, keys);
   if (!item.is_number()) {
@@ -81,7 +90,12 @@ Json Peer::run(const std::string& script, const std::vector<std::string>& argume
   Child child = run_child(argv);
   if (child.code != 0)
     fail(ErrorKind::user, "[bench] the peer's {} ended with {}: {}", script, child.code, last_words(child.errors));
-  return last_json_line(child, script);
+  Json parsed = process::last_json(child.output);
+  if (parsed.is_discarded()) {
+    fail(ErrorKind::user, "[bench] expected a line of JSON from the peer's {}, got: {}", script,
+         last_words(child.output));
+  }
+  return parsed;
 }
 
 }  // namespace reprise::bench

@@ -22,9 +22,10 @@ Child run_self(std::vector<std::string> arguments);
 /// The last line of a child's output as JSON. Errors (internal): it is none.
 Json last_json_line(const Child& child, const std::string& what);
 
-/// What stands under `keys`, one inside the other, in what the peer's `script` printed; a number there. Errors (user):
-/// there is none.
+/// What stands under `keys`, one inside the other, in what the peer's `script` printed; a list or a number there.
+/// Errors (user): there is none.
 const Json& item_at(const Json& printed, const std::string& script, std::initializer_list<const char*> keys);
+const Json& list_at(const Json& printed, const std::string& script, const char* key);
 double number_at(const Json& printed, const std::string& script, std::initializer_list<const char*> keys);
 
 /// The interpreter and folder of the peer's scripts; `python` is empty when no peer was asked for.
@@ -35,7 +36,7 @@ struct Peer {
   /// Checks interpreter, scripts and library before anything is measured. Errors (user) say what is missing.
   void require(const std::string& script) const;
   /// Runs a script and gives the JSON line that it prints. `environment` ("NAME=value") is set beside what this process
-  /// has. Errors (user): the script failed; with its last words.
+  /// has. Errors (user): the script failed, or printed no JSON; with its last words.
   Json run(const std::string& script, const std::vector<std::string>& arguments,
            const std::vector<std::string>& environment = {}) const;
 };

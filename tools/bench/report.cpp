@@ -36,8 +36,8 @@ Cells cells_of(const Row& row) {
     cells.insert(cells.end(), {"", ""});
   }
   if (!row.peer.empty()) {
-    cells.insert(cells.end(),
-                 {digits(row.peer.median()), spread(row.peer), fmt::format("{:.3f}", ours / row.peer.median())});
+    cells.insert(cells.end(), {digits(row.peer.median()), spread(row.peer),
+                               row.ours.empty() ? "-" : fmt::format("{:.3f}", ours / row.peer.median())});
   } else {
     cells.insert(cells.end(), {"", "", ""});
   }

@@ -11,8 +11,17 @@ def flat(tensor):
     return None, [tensor]
 
 
+def is_number(entry):
+    return isinstance(entry, (int, float))
+
+
+def distance(got, want):
+    """0 where an entry of a list cell is a text or null."""
+    return abs(got - want) if is_number(got) and is_number(want) else 0
+
+
 def near(got, want, tolerance):
-    if isinstance(want, str) or isinstance(got, str):
+    if not is_number(want) or not is_number(got):
         return got == want
     if got != got:
         return want != want
@@ -30,7 +39,7 @@ def differs(name, got, want, tolerance):
     wrong = [i for i, (g, w) in enumerate(zip(got_data, want_data)) if not near(g, w, tolerance)]
     if not wrong:
         return None
-    i = max(wrong, key=lambda at: 0 if isinstance(want_data[at], str) else abs(got_data[at] - want_data[at]))
+    i = max(wrong, key=lambda at: distance(got_data[at], want_data[at]))
     return f"{name}[{i}]: {got_data[i]!r} instead of {want_data[i]!r} ({len(wrong)} of {len(want_data)} differ)"
 
 

@@ -99,13 +99,13 @@ void add_table(Document& document, const std::vector<Figures>& rows) {
       note = fmt::format("upper 95 % limit {}{}{}", bench::figure(row.ours.upper_limit(), row.unit),
                          note.empty() ? "" : "; ", note);
     }
-    bool limited = std::isfinite(row.limit), peered = !row.peer.empty();
+    bool limited = std::isfinite(row.limit), peered = !row.peer.empty(), both = peered && !row.ours.empty();
     if (verdict && !verdict->met()) table.marked.push_back(table.rows.size());
     table.rows.push_back({row.what, bench::figure(row.ours.median(), row.unit), spread_text(row.ours, row.unit),
                           limited ? fmt::format("{} ({})", bench::figure(row.limit, row.unit), row.limit_by) : "",
                           peered ? bench::figure(row.peer.median(), row.unit) : "",
                           peered ? spread_text(row.peer, row.unit) : "",
-                          peered ? fmt::format("{:.3f}", row.ours.median() / row.peer.median()) : "", row.target,
+                          both ? fmt::format("{:.3f}", row.ours.median() / row.peer.median()) : "", row.target,
                           !verdict         ? ""
                           : verdict->met() ? "met"
                                            : "missed",

@@ -26,7 +26,7 @@ in STUDY/report unless -o says otherwise. A file of records needs -o, and its ow
 same records give the same bytes.
 
 --memory first writes memory over one step of each method into STUDY/extra where it is not there yet: dry steps under
-the plans of the study, seconds in all.
+the plans of the study, or one of least peak for a method that has none there; seconds in all.
 
 Examples:
   reprise report runs/study-sparse_write --memory
