@@ -28,6 +28,11 @@ struct Extent {
   bool written;
   const char* role;
   const std::string* name;  // of the parameter
+  std::size_t order;        // among those of the step
+
+  bool meets(const Extent& other) const {
+    return storage == other.storage && lo < other.hi && other.lo < hi && (written || other.written);
+  }
 };
 
 // The tensors of one step. Capacity is kept between steps, so that a step does not allocate.
@@ -41,7 +46,8 @@ class Extents {
 
   void add(const Tensor& tensor, bool written, const char* role, const std::string& name) {
     std::int64_t lo = tensor.offset() * size_of(tensor.dtype());
-    if (tensor.size() > 0) all_.push_back({&tensor.storage(), lo, lo + tensor.bytes(), written, role, &name});
+    if (tensor.size() > 0)
+      all_.push_back({&tensor.storage(), lo, lo + tensor.bytes(), written, role, &name, all_.size()});
   }
 
   // One sweep by place. Any two may meet but where one is written.
@@ -52,17 +58,27 @@ class Extents {
     const Extent *reaching = nullptr, *writing = nullptr;  // those that end last, so far
     for (const Extent& extent : all_) {
       const Extent* before = extent.written ? reaching : writing;
-      if (before && before->storage == extent.storage && extent.lo < before->hi) {
-        fail(ErrorKind::user,
-             "[{}] expected tensors apart in every slot, got {} of '{}' and {} of '{}' in the same bytes", who,
-             before->role, *before->name, extent.role, *extent.name);
-      }
+      if (before && extent.meets(*before)) refuse(who);
       keep_last(reaching, extent);
       if (extent.written) keep_last(writing, extent);
     }
   }
 
  private:
+  // Names the first two in the order of the slots: the sweep meets them by addresses, which differ from run to run.
+  [[noreturn]] void refuse(const char* who) {
+    std::sort(all_.begin(), all_.end(), [](const Extent& a, const Extent& b) { return a.order < b.order; });
+    for (std::size_t second = 0;; ++second) {
+      for (std::size_t first = 0; first < second; ++first) {
+        const Extent &a = all_[first], &b = all_[second];
+        if (!a.meets(b)) continue;
+        fail(ErrorKind::user,
+             "[{}] expected tensors apart in every slot, got {} of '{}' and {} of '{}' in the same bytes", who, a.role,
+             *a.name, b.role, *b.name);
+      }
+    }
+  }
+
   static void keep_last(const Extent*& last, const Extent& extent) {
     if (!last || last->storage != extent.storage || extent.hi > last->hi) last = &extent;
   }
