@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "core/error.h"
 #include "tools/process/own_program.h"
 
 namespace reprise::bench {
@@ -29,10 +28,10 @@ Child run_self(std::vector<std::string> arguments) {
   return child;
 }
 
-Json last_json_line(const Child& child, const std::string& what) {
+Json last_json_line(const Child& child, const std::string& what, ErrorKind kind) {
   Json parsed = process::last_json(child.output);
   if (parsed.is_discarded())
-    fail(ErrorKind::internal, "[bench] expected a line of JSON from {}, got: {}", what, last_words(child.output));
+    fail(kind, "[bench] expected a line of JSON from {}, got: {}", what, last_words(child.output));
   return parsed;
 }
 
@@ -90,12 +89,7 @@ Json Peer::run(const std::string& script, const std::vector<std::string>& argume
   Child child = run_child(argv);
   if (child.code != 0)
     fail(ErrorKind::user, "[bench] the peer's {} ended with {}: {}", script, child.code, last_words(child.errors));
-  Json parsed = process::last_json(child.output);
-  if (parsed.is_discarded()) {
-    fail(ErrorKind::user, "[bench] expected a line of JSON from the peer's {}, got: {}", script,
-         last_words(child.output));
-  }
-  return parsed;
+  return last_json_line(child, "the peer's " + script, ErrorKind::user);
 }
 
 }  // namespace reprise::bench

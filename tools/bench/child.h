@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "models/run/json_text.h"
 #include "tools/process/child.h"
 
@@ -19,8 +20,8 @@ Child run_child(const std::vector<std::string>& argv);
 /// The same for this program. Errors (internal): it ended with another code than 0.
 Child run_self(std::vector<std::string> arguments);
 
-/// The last line of a child's output as JSON. Errors (internal): it is none.
-Json last_json_line(const Child& child, const std::string& what);
+/// The last line of a child's output as JSON. Errors (`kind`: whose mistake it would be): it is none.
+Json last_json_line(const Child& child, const std::string& what, ErrorKind kind = ErrorKind::internal);
 
 /// What stands under `keys`, one inside the other, in what the peer's `script` printed; a list or a number there.
 /// Errors (user): there is none.
